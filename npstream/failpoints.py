@@ -1,0 +1,48 @@
+"""Named places where a test may kill or stop this process.
+
+`hit(name)` does nothing unless `NPSTREAM_FAILPOINTS` names it: a comma list of
+`name:count:action`, action `kill` (SIGKILL to self) or `stop` (SIGSTOP to self,
+the test continues it). The count-th hit of that name fires, once.
+"""
+
+import os
+import signal
+
+NAMES = (
+    "after_poll",
+    "begin",
+    "produce",
+    "mid_snapshot",
+    "before_send_offsets",
+    "after_send_offsets",
+    "before_commit",
+    "after_commit",
+    "restore",
+    "replay",
+)
+
+_ACTIONS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+
+
+def _parse(text: str) -> dict[str, list[tuple[int, signal.Signals]]]:
+    plan: dict[str, list[tuple[int, signal.Signals]]] = {}
+    for item in filter(None, text.split(",")):
+        name, count, action = item.split(":")
+        if name not in NAMES:
+            raise ValueError(f"unknown failpoint {name!r}; known: {', '.join(NAMES)}")
+        plan.setdefault(name, []).append((int(count), _ACTIONS[action]))
+    return plan
+
+
+_plan = _parse(os.environ.get("NPSTREAM_FAILPOINTS", ""))
+_hits: dict[str, int] = {}
+
+
+def hit(name: str) -> None:
+    """Fire the signal planned for this hit of `name`, if any."""
+    if not _plan:
+        return
+    _hits[name] = _hits.get(name, 0) + 1
+    for count, number in _plan.get(name, ()):
+        if count == _hits[name]:
+            os.kill(os.getpid(), number)

@@ -1,0 +1,114 @@
+"""The port: all that the worker knows of a broker.
+
+Two adapters stand behind it, `npstream.kafka` and `npstream.embedded`, and one
+contract suite (`tests/contracts`) runs over both.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
+
+Start = Literal["earliest", "latest"] | int
+"""Where a partition without state begins: an end of the log, or a timestamp in ms."""
+
+
+class Listener(Protocol):
+    """Told about ownership, only from inside `Broker.poll` and `Broker.close`.
+
+    The methods may block within their own budgets. An exception they raise is
+    kept by the adapter and raised again by `poll` after the client has
+    returned, never through the client's callback.
+    """
+
+    def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
+        """Restore these partitions; answer the input offset each must be read from, None to pause it."""
+
+    def on_revoked(self, partitions: Sequence[int]) -> None:
+        """Still the owner, for the last time: may commit a checkpoint, then must forget them."""
+
+    def on_lost(self, partitions: Sequence[int]) -> None:
+        """No longer the owner: forget them, commit nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The range of one partition: first kept offset, last stable offset, high watermark."""
+
+    begin: int
+    stable: int
+    high: int
+
+
+class Broker(Protocol):
+    """Exactly-once access to the four topics for one worker.
+
+    Raises `Retryable` for anything unclear (the worker then calls `abandon` and
+    builds a new one), `Fatal` for what a new one would not cure, `PartitionLost`
+    when a commit was refused because ownership moved.
+    """
+
+    def subscribe(self, listener: Listener) -> None:
+        """Join the group. Assignments arrive through the listener inside `poll`."""
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
+        """Wait for records of owned partitions, at most `timeout_s`; may call the listener."""
+
+    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        """Publish all shares or nothing; answer the pointer of each partition as committed.
+
+        Order within a partition: outputs, snapshot chunks, changes, position.
+        """
+
+    def committed(self, partition: int) -> Position | None:
+        """The stable committed position; waits for undecided transactions within a budget.
+
+        Raises `StateCorrupt` when the stored metadata cannot be read.
+        """
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        """The `pointer.chunks` records of one snapshot, in one fetch whatever the topic's age.
+
+        Waits until they are stable. Raises `StateCorrupt` when they are gone.
+        """
+
+    def pause(self, partition: int) -> None:
+        """Stop handing out records of an owned partition until it is assigned anew."""
+
+    def close(self, timeout_s: float) -> None:
+        """Leave politely (the listener's `on_revoked` runs). Static members keep their place."""
+
+    def abandon(self) -> None:
+        """Drop everything at once; no listener call, no commit. Never raises."""
+
+
+class Log(Protocol):
+    """Plain reading and writing of topics, outside any group: for tools, tests and restore.
+
+    Readers see committed records only.
+    """
+
+    def partitions(self, channel: Channel) -> int:
+        """Partition count; raises `Fatal` naming the topic when it does not exist."""
+
+    def ends(self, channel: Channel, partition: int) -> Ends:
+        """The partition's range now."""
+
+    def offset_at(self, partition: int, start: Start) -> int:
+        """The events topic's first offset at or after `start`."""
+
+    def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
+        """Committed records with `begin <= offset < end`, bounded by the stable end at call time."""
+
+    def append(
+        self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
+    ) -> None:
+        """Write (key, value, headers, timestamp_ms) records durably, outside any transaction of a worker."""
+
+    def close(self) -> None:
+        """Let go of connections. Never raises."""
+
+
+Heartbeat = Callable[[], None]
+"""Called whenever a long wait turns, so that liveness sees the loop alive."""

@@ -1,0 +1,105 @@
+"""Frozen value types that travel between the rooms.
+
+`Record` and `Output` are made once per event on the hot path, hence named
+tuples: they cost half of a frozen dataclass.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Record(NamedTuple):
+    """One event as the log holds it. Nothing has been decoded."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class Batch(NamedTuple):
+    """Records of one partition in offset order."""
+
+    partition: int
+    records: list[Record]
+
+
+class Channel(IntEnum):
+    """Which of npstream's four topics is meant."""
+
+    EVENTS = 0
+    DECISIONS = 1
+    DEAD_LETTERS = 2
+    CHECKPOINTS = 3
+
+
+class Output(NamedTuple):
+    """One record to publish on the partition number of the event it answers."""
+
+    channel: Channel
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp_ms: int
+
+
+class KeyValue(NamedTuple):
+    """One record of the compacted checkpoint topic."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where a partition's newest snapshot is in the checkpoint topic.
+
+    `offset` is the log offset of its first chunk, `chunks` how many there are,
+    `slot` its place in the ring, `next_offset` the input offset it resumes at.
+    """
+
+    offset: int
+    chunks: int
+    slot: int
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a replay to the committed offset must reproduce, both as hex digests."""
+
+    outputs: int
+    chain: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A partition's committed progress: everything below `next_offset` is decided for ever."""
+
+    next_offset: int
+    pointer: Pointer
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one partition adds to one transaction.
+
+    `chunks` are the (key, value) pairs of a new snapshot, or empty. When there
+    are any, `position.pointer.offset` is not known yet: the broker replaces it
+    with the log offset that the first chunk gets. `changes` are further records
+    for the checkpoint topic, written after the chunks.
+    """
+
+    partition: int
+    outputs: Sequence[Output]
+    position: Position
+    chunks: Sequence[tuple[bytes, bytes]] = ()
+    changes: Sequence[tuple[bytes, bytes]] = ()
