@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from npstream.errors import StateCorrupt
 from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
 
 Start = Literal["earliest", "latest"] | int
@@ -30,6 +31,9 @@ class Listener(Protocol):
 
     def on_lost(self, partitions: Sequence[int]) -> None:
         """No longer the owner: forget them, commit nothing."""
+
+    def on_failed(self, partition: int, error: StateCorrupt) -> None:
+        """This owned partition cannot be read on; the adapter has paused it, the others go on."""
 
 
 @dataclass(frozen=True, slots=True)

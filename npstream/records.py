@@ -38,6 +38,20 @@ class Channel(IntEnum):
     CHECKPOINTS = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The names of the four topics."""
+
+    events: str
+    decisions: str
+    dead_letters: str
+    checkpoints: str
+
+    def names(self) -> tuple[str, str, str, str]:
+        """The names in the order of `Channel`, so that `names()[channel]` is a topic."""
+        return self.events, self.decisions, self.dead_letters, self.checkpoints
+
+
 class Output(NamedTuple):
     """One record to publish on the partition number of the event it answers."""
 

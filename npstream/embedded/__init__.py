@@ -1,0 +1,7 @@
+"""The broker without Kafka: topics, offsets and atomic commits in one SQLite file."""
+
+from npstream.embedded.broker import EmbeddedBroker
+from npstream.embedded.log import EmbeddedLog
+from npstream.embedded.store import create_topics
+
+__all__ = ["EmbeddedBroker", "EmbeddedLog", "create_topics"]

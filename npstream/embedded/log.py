@@ -1,0 +1,75 @@
+"""Plain reading and writing of an embedded log, beside its worker and in any process."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from npstream.embedded.store import Plain, Store, append
+from npstream.port import Ends, Start
+from npstream.records import Channel, Record, Topics
+
+_PAGE = 2000
+"""Records per query of a long read: keeps memory flat without a cursor that would pin the file's history."""
+
+
+class EmbeddedLog:
+    """The `Log` of an embedded file. Threads may share one."""
+
+    def __init__(self, path: Path, topics: Topics) -> None:
+        self._store = Store(path)
+        self._names = topics.names()
+
+    def partitions(self, channel: Channel) -> int:
+        """Partition count of a topic; raises `Fatal` naming it when it does not exist."""
+        return self._store.topic(self._names[channel])[1]
+
+    def ends(self, channel: Channel, partition: int) -> Ends:
+        """The partition's range now."""
+        return self._store.ends(self._topic(channel), partition)
+
+    def offset_at(self, partition: int, start: Start) -> int:
+        """The events topic's first offset at or after `start`."""
+        ends = self.ends(Channel.EVENTS, partition)
+        if start == "earliest":
+            return ends.begin
+        if start == "latest":
+            return ends.stable
+        rows = self._store.rows(
+            "SELECT offset FROM records WHERE topic = ? AND partition = ? AND ts >= ? ORDER BY offset LIMIT 1",
+            (self._topic(Channel.EVENTS), partition, start),
+        )
+        return int(rows[0][0]) if rows else ends.stable
+
+    def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
+        """Committed records with `begin <= offset < end`, bounded by the end at call time."""
+        bound = min(end, self.ends(channel, partition).stable)
+        return self._pages(self._topic(channel), partition, begin, bound)
+
+    def _pages(self, topic: int, partition: int, begin: int, end: int) -> Iterator[Record]:
+        while page := self._store.fetch(topic, partition, begin, end, _PAGE):
+            yield from page
+            begin = page[-1].offset + 1
+
+    def append(self, channel: Channel, partition: int, records: Sequence[Plain]) -> None:
+        """Write records durably: on the disk, and visible to every reader, when this returns."""
+        topic = self._topic(channel)
+        with self._store.transaction() as db:
+            append(db, topic, partition, records)
+
+    def trim(self, channel: Channel, partition: int, before: int) -> None:
+        """Delete the records below an offset, as retention would."""
+        topic = self._topic(channel)
+        with self._store.transaction() as db:
+            db.execute(
+                "DELETE FROM records WHERE topic = ? AND partition = ? AND offset < ?", (topic, partition, before)
+            )
+            db.execute(
+                "UPDATE spans SET begin = min(next, max(begin, ?)) WHERE topic = ? AND partition = ?",
+                (before, topic, partition),
+            )
+
+    def close(self) -> None:
+        """Let go of the file. Never raises."""
+        self._store.close()
+
+    def _topic(self, channel: Channel) -> int:
+        return self._store.topic(self._names[channel])[0]
