@@ -1,0 +1,142 @@
+"""What an event may say, and the columns a batch of events is decoded into.
+
+| field   | meaning                                                                     |
+|---------|-----------------------------------------------------------------------------|
+| `id`    | text (1 to 256 bytes of UTF-8) or integer; needed by labels that come alone |
+| `x`     | d numbers, or an object of named features                                   |
+| `score` | instead of `x` when the score comes from another model                      |
+| `y`     | `1`/`true` target; `-1`/`0`/`false` not; absent: not known yet              |
+| `kind`  | `"label"`: learn from this event, publish nothing                           |
+
+Null means absent for every field, and fields not named here are ignored.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npstream.errors import BadEvent
+
+EventId = str | int
+
+ID_MAX_BYTES = 256
+"""Longest event id, in UTF-8: ids are echoed in every decision."""
+
+MAGNITUDE_MAX = 1e15
+"""Largest feature or score taken: far beyond any real measurement, and its square is finite in float32."""
+
+REASONS = {
+    "tombstone": "the record has no value",
+    "empty": "the value has no bytes",
+    "oversize": "the value is longer than events.max_bytes",
+    "not_json": "the value is not one JSON document",
+    "not_object": "the JSON document is not an object",
+    "no_features": "neither x nor y is there (with preset external: neither score nor y)",
+    "bad_features": "x is neither an array nor an object of the configured features",
+    "wrong_length": "x does not have one number per feature",
+    "missing_feature": "a configured feature is not in x",
+    "not_number": "a feature or the score is not a number",
+    "not_finite": "a feature or the score is NaN or infinite",
+    "magnitude": "a feature or the score is beyond 1e15",
+    "bad_label": "y is none of 1, true, -1, 0, false",
+    "no_label": 'kind is "label" and there is no y',
+    "bad_id": "id is neither an integer nor text of 1 to 256 bytes",
+    "no_id": "a label came without x and without the id of the event it belongs to",
+    "bad_kind": 'kind is not "label"',
+}
+"""Every reason a dead letter can carry, with its meaning."""
+
+
+class Kind(IntEnum):
+    """What an event asks for."""
+
+    BAD = -1
+    OBSERVATION = 0
+    """Features alone: decide, publish, wait for the label."""
+    LABELLED = 1
+    """Features and label: decide, publish, learn."""
+    LABEL = 2
+    """Id and label: learn from the observation that waits under this id."""
+    ECHO = 3
+    """A label that brings its features back: learn, publish nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventConfig:
+    """How the events of one topic are written.
+
+    `d` is the number of features; with `external` it is 0 and every event
+    carries one score instead. `features` names them in the model's order.
+    """
+
+    d: int
+    format: Literal["json", "f32"] = "json"
+    features: tuple[str, ...] | None = None
+    external: bool = False
+    max_bytes: int = 262_144
+
+    def __post_init__(self) -> None:
+        assert (self.d == 0) if self.external else (self.d > 0), self
+        assert self.features is None or len(self.features) == self.d, self
+        assert self.format == "json" or 4 * self.width <= self.max_bytes, self
+
+    @property
+    def width(self) -> int:
+        """Numbers carried by an event that is not a bare label."""
+        return 1 if self.external else self.d
+
+
+@dataclass(slots=True)
+class Decoded:
+    """One batch as columns, one row per record, in record order.
+
+    `kinds` are `Kind` values. `ids` holds None where the event names none. `x`
+    is float32[n, d] and `score` float64[n], zero in rows without them; `y` is
+    int8[n], 0 when unknown. `errors` tells for each bad row what is wrong with
+    it; `bad_ids` holds the ids of bad rows that somebody may await a decision
+    for: not those of labels.
+    """
+
+    kinds: list[int]
+    ids: list[EventId | None]
+    x: NDArray[np.float32]
+    score: NDArray[np.float64]
+    y: NDArray[np.int8]
+    errors: dict[int, BadEvent]
+    bad_ids: dict[int, EventId]
+
+
+def shown(value: object) -> str:
+    """A short, pure-ASCII picture of a value for details, the same on every machine."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def size_problem(value: bytes | None, max_bytes: int) -> BadEvent:
+    """Say why a value that is missing, empty or longer than `max_bytes` cannot be used."""
+    if value is None:
+        return BadEvent("tombstone", "the record has no value; events are never deleted by key")
+    if not value:
+        return BadEvent("empty", "the value has no bytes")
+    return BadEvent("oversize", f"{len(value)} bytes, at most {max_bytes} allowed by events.max_bytes")
+
+
+def classify(*, says_label: bool, label: int, has_numbers: bool, has_id: bool) -> Kind:
+    """What an event asks for, by the fields it brings.
+
+    Raises `BadEvent` when they do not make an event.
+    """
+    if label == 0:
+        if says_label:
+            raise BadEvent("no_label", 'kind is "label" and y is missing')
+        if not has_numbers:
+            raise BadEvent("no_features", "both the features (or the score) and y are missing")
+        return Kind.OBSERVATION
+    if has_numbers:
+        return Kind.ECHO if says_label else Kind.LABELLED
+    if not has_id:
+        raise BadEvent("no_id", "a label that comes alone needs the id of the event it belongs to")
+    return Kind.LABEL

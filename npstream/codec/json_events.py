@@ -1,0 +1,202 @@
+"""JSON events to columns.
+
+Each event is parsed on its own: joining a batch into one document would let
+malformed events merge. The common shapes are taken by a few conditions in
+`decode_json`; everything else goes through `JsonReader.read`, which knows every
+rule and names what is wrong. The numbers of a batch are checked together.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from npstream.codec.draft import Draft
+from npstream.codec.event import ID_MAX_BYTES, Decoded, EventConfig, EventId, Kind, classify, shown, size_problem
+from npstream.errors import BadEvent
+from npstream.records import Record
+
+# Keys compare as numbers do, so true, false, 1.0 and -0.0 find their place too.
+_LABELS: dict[float, int] = {1: 1, -1: -1, 0: -1}
+_NUMBERS = frozenset((float, int))
+_SURE_ID_CHARS = ID_MAX_BYTES // 4  # no character takes more than 4 bytes
+
+
+class _Event(NamedTuple):
+    kind: Kind
+    event_id: EventId | None
+    numbers: list[Any]
+    label: int
+
+
+def decode_json(records: Sequence[Record], config: EventConfig) -> Decoded:
+    """Decode one batch. Never raises for what a record holds."""
+    draft, reader = Draft(), JsonReader(config)
+    flat: list[Any] = []
+    width, max_bytes, source, arrange = config.width, config.max_bytes, reader.source, _arrange(config)
+    observation, labelled, label_alone = int(Kind.OBSERVATION), int(Kind.LABELLED), int(Kind.LABEL)
+    # Bound once: this loop runs for every event.
+    add_kind, add_id, add_label, add_row = draft.kinds.append, draft.ids.append, draft.labels.append, draft.rows.append
+    loads, add_numbers = orjson.loads, flat.extend
+    for index, (_, _, _, value, _) in enumerate(records):
+        if value is None or not 0 < len(value) <= max_bytes:
+            draft.add_bad(size_problem(value, max_bytes), None)
+            continue
+        try:
+            document = loads(value)
+        except orjson.JSONDecodeError:
+            # The parser's own words change between its versions, and a replay must give the same bytes.
+            draft.add_bad(BadEvent("not_json", "the value is not one JSON document in UTF-8"), None)
+            continue
+        if type(document) is dict and "kind" not in document:
+            x, event_id, y = document.get(source), document.get("id"), document.get("y")
+            if arrange is not None:
+                x = arrange(x)
+            if (y is None or (type(y) is int and -1 <= y <= 1)) and (
+                (type(event_id) is str and 0 < len(event_id) <= _SURE_ID_CHARS)
+                or event_id is None
+                or type(event_id) is int
+            ):
+                if type(x) is list and len(x) == width:
+                    add_kind(observation if y is None else labelled)
+                    add_id(event_id)
+                    add_label(0 if y is None else (y or -1))
+                    add_row(index)
+                    add_numbers(x)
+                    continue
+                if x is None and y is not None and event_id is not None:
+                    add_kind(label_alone)
+                    add_id(event_id)
+                    add_label(y or -1)
+                    continue
+        try:
+            event = reader.read(document)
+        except BadEvent as error:
+            draft.add_bad(error, reader.awaited(document))
+            continue
+        draft.add(event.kind, event.event_id, event.label)
+        if event.kind != Kind.LABEL:
+            add_row(index)
+            add_numbers(event.numbers)
+    return draft.finish(_as_matrix(draft, flat, width), config)
+
+
+def _arrange(config: EventConfig) -> Callable[[Any], Any] | None:
+    """How to make an array of what the event brings; whatever does not fit is left for the reader to name."""
+    if config.external:
+        return lambda score: None if score is None else [score]
+    if config.features is None:
+        return None
+    names = config.features
+
+    def in_order(x: Any) -> Any:
+        try:
+            return [x[name] for name in names] if type(x) is dict else x
+        except KeyError:
+            return x
+
+    return in_order
+
+
+def _as_matrix(draft: Draft, flat: list[Any], width: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """The numbers as float64[rows, width]; events with anything but numbers are condemned."""
+    if not set(map(type, flat)) <= _NUMBERS:
+        rows, kept = [], []
+        for at, row in enumerate(draft.rows):
+            numbers = flat[at * width : (at + 1) * width]
+            if set(map(type, numbers)) <= _NUMBERS:
+                rows.append(row)
+                kept.extend(numbers)
+            else:
+                draft.condemn(row, _not_number(numbers))
+        draft.rows, flat = rows, kept
+    return np.array(flat, np.float64).reshape(-1, width)
+
+
+def _not_number(numbers: list[Any]) -> BadEvent:
+    at = next(at for at, number in enumerate(numbers) if type(number) not in _NUMBERS)
+    return BadEvent("not_number", f"number {at} is {shown(numbers[at])}")
+
+
+class JsonReader:
+    """Reads one parsed document by every rule; whether its numbers are numbers is left to the batch."""
+
+    def __init__(self, config: EventConfig) -> None:
+        self._config = config
+        self.source = "score" if config.external else "x"
+
+    def read(self, document: object) -> _Event:
+        """Raises `BadEvent` with one of `REASONS`."""
+        if not isinstance(document, dict):
+            raise BadEvent("not_object", f"the document is {shown(document)}")
+        event_id, label = _event_id(document), _label(document)
+        numbers = self._numbers(document)
+        kind = classify(
+            says_label=_says_label(document),
+            label=label,
+            has_numbers=numbers is not None,
+            has_id=event_id is not None,
+        )
+        return _Event(kind, event_id, numbers or [], label)
+
+    def awaited(self, document: object) -> EventId | None:
+        """The id of a bad event, unless it cannot be read or the event is a label: nobody waits for those."""
+        if not isinstance(document, dict) or document.get("kind") == "label":
+            return None
+        if document.get(self.source) is None and document.get("y") is not None:
+            return None
+        try:
+            return _event_id(document)
+        except BadEvent:
+            return None
+
+    def _numbers(self, document: dict[str, Any]) -> list[Any] | None:
+        numbers = document.get(self.source)
+        if numbers is None:
+            return None
+        if self._config.external:
+            return [numbers]
+        if isinstance(numbers, dict):
+            numbers = self._named(numbers)
+        if not isinstance(numbers, list):
+            raise BadEvent("bad_features", f"x is {shown(numbers)}; it must be an array of {self._config.d} numbers")
+        if len(numbers) != self._config.d:
+            raise BadEvent("wrong_length", f"x has {len(numbers)} numbers, {self._config.d} expected")
+        return numbers
+
+    def _named(self, numbers: dict[str, Any]) -> list[Any]:
+        features = self._config.features
+        if features is None:
+            raise BadEvent("bad_features", "x is an object; name its features in events.features")
+        try:
+            return [numbers[name] for name in features]
+        except KeyError:
+            missing = [name for name in features if name not in numbers]
+            raise BadEvent("missing_feature", f"{len(missing)} missing, the first is {shown(missing[0])}") from None
+
+
+def _event_id(document: dict[str, Any]) -> EventId | None:
+    event_id = document.get("id")
+    if event_id is None or type(event_id) is int:
+        return event_id
+    if type(event_id) is not str or not 0 < len(event_id.encode()) <= ID_MAX_BYTES:
+        raise BadEvent("bad_id", f"id is {shown(event_id)}")
+    return event_id
+
+
+def _says_label(document: dict[str, Any]) -> bool:
+    kind = document.get("kind")
+    if kind is not None and kind != "label":
+        raise BadEvent("bad_kind", f'kind is {shown(kind)}; the only kind is "label"')
+    return kind is not None
+
+
+def _label(document: dict[str, Any]) -> int:
+    y = document.get("y")
+    if y is None:
+        return 0
+    label = _LABELS.get(y) if isinstance(y, int | float) else None
+    if label is None:
+        raise BadEvent("bad_label", f"y is {shown(y)}; use 1 for a target, 0 or -1 for the rest")
+    return label
