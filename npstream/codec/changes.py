@@ -1,0 +1,56 @@
+"""Change records: that parameters changed, where, from what to what.
+
+One record per change in the checkpoint topic, under a key of its own, so that
+compaction keeps them all and an audit knows every change. The value is JSON
+with sorted keys: {"new": {...}, "offset": n, "old": {...}}.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from npstream.codec.chunks import ChangeKey, parse_key
+from npstream.errors import StateCorrupt
+from npstream.records import KeyValue
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The event at `offset` is the first one decided with `new`; `old` and `new` are parameters in full."""
+
+    offset: int
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of what changed."""
+        return tuple(name for name in sorted({*self.old, *self.new}) if self.old.get(name) != self.new.get(name))
+
+
+def encode_change(change: Change, group: str, topic: str, partition: int) -> tuple[bytes, bytes]:
+    """The (key, value) record of a change."""
+    value = {"offset": change.offset, "old": dict(change.old), "new": dict(change.new)}
+    return ChangeKey(group, topic, partition, change.offset).encode(), orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def decode_change(record: KeyValue) -> Change:
+    """Read one change record. Raises `StateCorrupt`, naming the key."""
+    key = parse_key(record.key)
+    try:
+        value = orjson.loads(record.value or b"")
+        change = Change(value["offset"], value["old"], value["new"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise _unreadable(record.key) from None
+    if not isinstance(key, ChangeKey) or key.offset != change.offset or not isinstance(change.old, dict):
+        raise _unreadable(record.key)
+    return change
+
+
+def _unreadable(key: bytes) -> StateCorrupt:
+    return StateCorrupt(
+        f"checkpoint record {key!r} is not a readable change record: "
+        "decisions before and after it cannot be audited together; audit them by offset ranges"
+    )

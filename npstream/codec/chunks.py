@@ -1,0 +1,171 @@
+"""Snapshots cut into records of the checkpoint topic, and the keys of that topic.
+
+Keys are text, read from the right because a group may contain a slash and a
+topic may not:
+
+    group/topic/partition/slot/chunk        one chunk of the snapshot in a slot of the ring
+    group/topic/partition/change/offset     one change of parameters, offset in 20 digits
+
+A chunk's value is a small header and the bytes:
+
+    offset  size  content
+    0       4     magic "NPCK"
+    4       2     index of this chunk
+    6       2     how many there are
+    8       4     the snapshot's own CRC-32: chunks of different snapshots never match
+    12      ...   bytes
+"""
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from npstream.codec.snapshot import check_crc
+from npstream.errors import StateCorrupt
+from npstream.records import KeyValue
+
+CHUNK_MAX_BYTES = 900_000
+"""Largest chunk value: below the 1,000,000 bytes a client sends and the 1,048,588 a broker takes by default."""
+
+_MAGIC = b"NPCK"
+_HEAD = struct.Struct("<4sHHI")
+_CHANGE = "change"
+_REMEDY = "`npstream inspect` lists the kept snapshots, `npstream rollback` returns to one of them"
+
+
+class ChunkKey(NamedTuple):
+    """Names one chunk."""
+
+    group: str
+    topic: str
+    partition: int
+    slot: int
+    chunk: int
+
+    def encode(self) -> bytes:
+        """The key's bytes."""
+        return f"{self.group}/{self.topic}/{self.partition}/{self.slot}/{self.chunk}".encode()
+
+
+class ChangeKey(NamedTuple):
+    """Names one change of parameters, made before the event at `offset`."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+    def encode(self) -> bytes:
+        """The key's bytes; 20 digits so that keys sort as offsets do."""
+        return f"{self.group}/{self.topic}/{self.partition}/{_CHANGE}/{self.offset:020d}".encode()
+
+
+def parse_key(key: bytes) -> ChunkKey | ChangeKey:
+    """Read a key of the checkpoint topic. Raises `StateCorrupt` when it is none of ours."""
+    try:
+        group, topic, partition, slot, last = key.decode().rsplit("/", 4)
+        parsed = (
+            ChangeKey(group, topic, int(partition), int(last))
+            if slot == _CHANGE
+            else ChunkKey(group, topic, int(partition), int(slot), int(last))
+        )
+    except ValueError:
+        raise _foreign(key) from None
+    if parsed.encode() != key:  # int() also takes "+1", "1_0" and " 1"
+        raise _foreign(key)
+    return parsed
+
+
+def split(snapshot: bytes, group: str, topic: str, partition: int, slot: int) -> list[tuple[bytes, bytes]]:
+    """Cut an encoded snapshot into (key, value) records, each value below `CHUNK_MAX_BYTES`."""
+    # Not the CRC of all bytes: that of a message with its own CRC at the end is always the same number.
+    crc = check_crc(snapshot)
+    room = CHUNK_MAX_BYTES - _HEAD.size
+    count = -(-len(snapshot) // room)
+    return [
+        (
+            ChunkKey(group, topic, partition, slot, index).encode(),
+            _HEAD.pack(_MAGIC, index, count, crc) + snapshot[index * room : (index + 1) * room],
+        )
+        for index in range(count)
+    ]
+
+
+def join(records: Sequence[KeyValue]) -> bytes:
+    """Put the chunks of one snapshot, in order, back together.
+
+    Raises `StateCorrupt`, naming the key, when one is missing, damaged or belongs to another snapshot.
+    """
+    if not records:
+        raise StateCorrupt(f"no chunk of the snapshot was found; {_REMEDY}")
+    first = _key_of(records[0])
+    _, _, count, crc = _head(records[0])
+    for index, record in enumerate(records):
+        expected = first._replace(chunk=index)
+        if _key_of(record) != expected or _head(record) != (_MAGIC, index, count, crc):
+            raise _mixed(record.key, expected.encode())
+    if len(records) != count:
+        missing = first._replace(chunk=min(len(records), count)).encode()
+        raise StateCorrupt(f"{len(records)} of {count} chunks were read, {missing!r} is missing: {_REMEDY}")
+    data = b"".join((record.value or b"")[_HEAD.size :] for record in records)
+    try:
+        whole = check_crc(data)
+    except StateCorrupt as error:
+        raise StateCorrupt(f"checkpoint record {records[0].key!r} and its followers: {error}") from None
+    if whole != crc:
+        raise _mixed(records[0].key, records[0].key)
+    return data
+
+
+def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
+    """The complete snapshots in a read of the checkpoint topic, by the key of their first chunk.
+
+    Later records replace earlier ones with their key, as compaction does. Chunks
+    that a longer, older snapshot left in a slot are passed over, and a slot that
+    holds no whole snapshot is left out.
+    """
+    newest = {record.key: record for record in records if record.value is not None}
+    found: dict[ChunkKey, list[KeyValue]] = {}
+    for key in map(parse_key, newest):
+        if isinstance(key, ChunkKey) and key.chunk == 0:
+            chunks = _try_gather_one(key, newest)
+            if chunks:
+                found[key] = chunks
+    return found
+
+
+def _try_gather_one(first: ChunkKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
+    try:
+        count = _head(newest[first.encode()])[2]
+        chunks = [newest[first._replace(chunk=index).encode()] for index in range(count)]
+        join(chunks)
+    except (KeyError, StateCorrupt):
+        return []  # whoever asked for this very snapshot learns from `join` what is wrong with it
+    return chunks
+
+
+def _foreign(key: bytes) -> StateCorrupt:
+    return StateCorrupt(
+        f"the checkpoint topic holds a record with key {key!r}, which npstream does not write: "
+        "give npstream a checkpoint topic of its own (topics.checkpoints)"
+    )
+
+
+def _key_of(record: KeyValue) -> ChunkKey:
+    key = parse_key(record.key)
+    if not isinstance(key, ChunkKey):
+        raise _mixed(record.key, b"a chunk")
+    return key
+
+
+def _head(record: KeyValue) -> tuple[bytes, int, int, int]:
+    if record.value is None or len(record.value) < _HEAD.size or not record.value.startswith(_MAGIC):
+        raise StateCorrupt(f"checkpoint record {record.key!r} is not a chunk of a snapshot; {_REMEDY}")
+    magic, index, count, crc = _HEAD.unpack_from(record.value)
+    return magic, index, count, crc
+
+
+def _mixed(key: bytes, expected: bytes) -> StateCorrupt:
+    return StateCorrupt(
+        f"checkpoint record {key!r} does not belong to the snapshot being read, {expected!r} was expected: {_REMEDY}"
+    )

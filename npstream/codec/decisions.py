@@ -1,0 +1,146 @@
+"""Decisions to canonical JSON and back.
+
+Fields in a fixed order, numbers in their shortest form that reads back to the
+same bits, null where a number does not exist:
+
+    {"id":"a1","decision":1,"reason":"score","score":0.8,"threshold":0.2,"tau":0.01,
+     "gamma":1.5,"fpr":0.009,"t":1200,"model":"1:5f0a9c3e"}
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from npstream.codec.event import EventId
+from npstream.errors import UsageError
+
+ReasonName = Literal["score", "warmup", "budget", "invalid"]
+
+REASON_NAMES: tuple[ReasonName, ...] = get_args(ReasonName)
+"""The published word of each reason, by the model's number for it; `invalid` (3) is the codec's own."""
+
+FIELDS = ("id", "decision", "reason", "score", "threshold", "tau", "gamma", "fpr", "t", "model")
+"""The published fields, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One published decision.
+
+    `decision` is 1 (target) or -1. `score`, `threshold`, `gamma` and `fpr` are
+    None where they do not exist: always the score and the threshold of a
+    decision with reason `invalid`. `t` counts the labels learned before it.
+    """
+
+    id: EventId
+    decision: int
+    reason: ReasonName
+    score: float | None
+    threshold: float | None
+    tau: float
+    gamma: float | None
+    fpr: float | None
+    t: int
+    model: str
+
+
+def default_id(topic: str, partition: int, offset: int) -> str:
+    """The id of an event that names none."""
+    return f"{topic}/{partition}/{offset}"
+
+
+def model_name(algorithm: int, fingerprint: str) -> str:
+    """What the `model` field says: algorithm version and parameter hash, never a clock-driven counter."""
+    return f"{algorithm}:{fingerprint}"
+
+
+def encode_decision(decision: Decision) -> bytes:
+    """The canonical bytes of one decision. NaN and infinity become null."""
+    return orjson.dumps({name: getattr(decision, name) for name in FIELDS})
+
+
+def encode_decisions(
+    ids: Iterable[EventId],
+    decision: NDArray[np.int8],
+    reason: NDArray[np.int8],
+    score: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    fpr: NDArray[np.float64],
+    t: NDArray[np.int64],
+    *,
+    tau: float,
+    model: str,
+) -> list[bytes]:
+    """The canonical bytes of many decisions under the same parameters; all columns are [n]."""
+    dumps, names = orjson.dumps, REASON_NAMES
+    return [
+        dumps(
+            {
+                "id": id_,
+                "decision": decision_,
+                "reason": names[reason_],
+                "score": score_,
+                "threshold": threshold_,
+                "tau": tau,
+                "gamma": gamma_,
+                "fpr": fpr_,
+                "t": t_,
+                "model": model,
+            }
+        )
+        for id_, decision_, reason_, score_, threshold_, gamma_, fpr_, t_ in zip(
+            ids,
+            decision.tolist(),
+            reason.tolist(),
+            score.tolist(),
+            threshold.tolist(),
+            gamma.tolist(),
+            fpr.tolist(),
+            t.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def decode_decision(value: bytes | None) -> Decision:
+    """Read one published decision. Raises `UsageError` when the bytes are not one."""
+    try:
+        document = orjson.loads(value if value is not None else b"")
+    except orjson.JSONDecodeError:
+        raise UsageError("not a decision: the value is not JSON; check the name of the decisions topic") from None
+    problem = _problem(document)
+    if problem:
+        raise UsageError(f"not a decision: {problem}; check the name of the decisions topic")
+    return Decision(**document)
+
+
+def _problem(document: Any) -> str | None:
+    if not isinstance(document, dict) or tuple(document) != FIELDS:
+        return f"the fields are not {', '.join(FIELDS)}"
+    for name, allowed in _ALLOWED.items():
+        if type(document[name]) not in allowed:
+            return f"{name} is {document[name]!r:.60}"
+    if document["decision"] not in (1, -1) or document["reason"] not in REASON_NAMES:
+        return f"decision {document['decision']!r:.60} with reason {document['reason']!r:.60}"
+    return None
+
+
+_NUMBER = (float, int)
+_MAYBE_NUMBER: Sequence[type] = (float, int, type(None))
+_ALLOWED: dict[str, Sequence[type]] = {
+    "id": (str, int),
+    "decision": (int,),
+    "reason": (str,),
+    "score": _MAYBE_NUMBER,
+    "threshold": _MAYBE_NUMBER,
+    "tau": _NUMBER,
+    "gamma": _MAYBE_NUMBER,
+    "fpr": _MAYBE_NUMBER,
+    "t": (int,),
+    "model": (str,),
+}

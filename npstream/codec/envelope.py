@@ -1,0 +1,34 @@
+"""What surrounds the value of a published record: its timestamp, and headers that lead back to the event."""
+
+from npstream.records import Headers
+
+OFFSET_HEADER = "npstream-offset"
+"""The input offset, in decimal: with it progress can be found again from the outputs alone."""
+
+TRACE_HEADERS = (
+    "traceparent",
+    "tracestate",
+    "baggage",
+    "b3",
+    "x-b3-traceid",
+    "x-b3-spanid",
+    "x-b3-parentspanid",
+    "x-b3-sampled",
+    "x-b3-flags",
+)
+"""Headers of the event that its decision carries on, compared without regard to case (W3C and Zipkin)."""
+
+_TRACE_HEADERS = frozenset(TRACE_HEADERS)
+
+
+def published_timestamp(timestamp_ms: int) -> int:
+    """The event's own time; at or below zero becomes 1, because Kafka clients read 0 as "now"."""
+    return timestamp_ms if timestamp_ms > 0 else 1
+
+
+def decision_headers(offset: int, event_headers: Headers) -> list[tuple[str, bytes | None]]:
+    """The input offset, then the event's trace headers as they came."""
+    headers: list[tuple[str, bytes | None]] = [(OFFSET_HEADER, b"%d" % offset)]
+    if event_headers:
+        headers.extend(header for header in event_headers if header[0].lower() in _TRACE_HEADERS)
+    return headers

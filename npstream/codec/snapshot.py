@@ -1,0 +1,157 @@
+"""A partition's whole state as canonical bytes, and back.
+
+    offset  size  content
+    0       8     magic "NPSTREAM"
+    8       2     format version, now 1
+    10      2     algorithm version of the model
+    12      4     length h of the header
+    16      h     header: JSON with sorted keys, see below
+    16+h    ...   blobs one after another, in the header's order
+    end-4   4     CRC-32 of every byte before it
+
+Integers are unsigned little-endian. The header holds `group`, `topic`,
+`partition`, `slot`, `next_offset`, `params` (in full), `meta` (counters and
+whatever else is small) and `blobs`, the list of [name, length]. Every future
+format keeps magic, version and CRC in their places, so that an old reader can
+tell a newer snapshot from a broken one. Equal snapshots have equal bytes.
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from npstream.errors import StateCorrupt
+
+MAGIC = b"NPSTREAM"
+FORMAT = 1
+
+_HEAD = struct.Struct("<8sHHI")
+_CRC = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that one partition knows when every event below `next_offset` has been handled.
+
+    `params` and `meta` are JSON values with text keys; `blobs` are raw bytes by
+    name, whose order is kept. `slot` is its place in the ring of kept snapshots.
+    """
+
+    algorithm: int
+    group: str
+    topic: str
+    partition: int
+    slot: int
+    next_offset: int
+    params: Mapping[str, Any]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """For messages: which snapshot this is."""
+        return f"{self.group}/{self.topic}/{self.partition}/{self.slot} at offset {self.next_offset}"
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """The canonical bytes."""
+    header = orjson.dumps(_header(snapshot), option=orjson.OPT_SORT_KEYS)
+    body = b"".join([_HEAD.pack(MAGIC, FORMAT, snapshot.algorithm, len(header)), header, *snapshot.blobs.values()])
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def decode_snapshot(data: bytes) -> Snapshot:
+    """Read a snapshot. Raises `StateCorrupt` when a single byte is not as it was written."""
+    check_crc(data)
+    _, version, algorithm, length = _HEAD.unpack_from(data)
+    if version > FORMAT:
+        raise StateCorrupt(
+            f"snapshot format {version} is newer than this npstream can read ({FORMAT}): "
+            "upgrade this worker to the version that wrote it"
+        )
+    end = _HEAD.size + length
+    if version != FORMAT or end > len(data) - _CRC.size:
+        raise _corrupt("its header is damaged")
+    header = _loads(data[_HEAD.size : end])
+    blobs = _blobs(header, data, end)
+    return Snapshot(
+        algorithm=algorithm,
+        group=header["group"],
+        topic=header["topic"],
+        partition=header["partition"],
+        slot=header["slot"],
+        next_offset=header["next_offset"],
+        params=header["params"],
+        meta=header["meta"],
+        blobs=blobs,
+    )
+
+
+def check_crc(data: bytes) -> int:
+    """The snapshot's own CRC, after checking magic and CRC. Raises `StateCorrupt`."""
+    if len(data) < _HEAD.size + _CRC.size:
+        raise _corrupt(f"{len(data)} bytes is too short")
+    if not data.startswith(MAGIC):
+        raise _corrupt(f"it starts with {data[:8]!r}")
+    (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
+    if zlib.crc32(memoryview(data)[: -_CRC.size]) != crc:
+        raise _corrupt("its CRC does not match")
+    return int(crc)
+
+
+_FIELDS = {
+    "group": str,
+    "topic": str,
+    "partition": int,
+    "slot": int,
+    "next_offset": int,
+    "params": dict,
+    "meta": dict,
+    "blobs": list,
+}
+
+
+def _header(snapshot: Snapshot) -> dict[str, Any]:
+    header = {name: getattr(snapshot, name) for name in _FIELDS}
+    header["params"], header["meta"] = dict(snapshot.params), dict(snapshot.meta)
+    header["blobs"] = [[name, len(blob)] for name, blob in snapshot.blobs.items()]
+    return header
+
+
+def _loads(text: bytes) -> dict[str, Any]:
+    """The header, each field of its type: a wrong one means another program wrote it, for the CRC held."""
+    try:
+        header = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise _corrupt("its header is not JSON") from None
+    if not isinstance(header, dict) or header.keys() != _FIELDS.keys():
+        raise _corrupt(f"its header does not hold {', '.join(_FIELDS)}")
+    wrong = [name for name, expected in _FIELDS.items() if type(header[name]) is not expected]
+    if wrong:
+        raise _corrupt(f"its header has a wrong {wrong[0]}")
+    return header
+
+
+def _blobs(header: dict[str, Any], data: bytes, begin: int) -> dict[str, bytes]:
+    blobs: dict[str, bytes] = {}
+    for entry in header["blobs"]:
+        match entry:
+            case [str(name), int(length)] if length >= 0 and name not in blobs:
+                blobs[name] = data[begin : begin + length]
+                begin += length
+            case _:
+                raise _corrupt("its list of parts is damaged")
+    if begin != len(data) - _CRC.size:
+        raise _corrupt("its parts do not add up to its length")
+    return blobs
+
+
+def _corrupt(what: str) -> StateCorrupt:
+    return StateCorrupt(
+        f"this is not a readable snapshot: {what}; "
+        "`npstream inspect` lists the kept snapshots, `npstream rollback` returns to one of them"
+    )
