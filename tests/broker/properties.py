@@ -1,0 +1,66 @@
+"""The settings of a single-node KRaft broker for tests: small, quick to come back, internal topics without replicas."""
+
+import socket
+from collections.abc import Mapping
+from random import SystemRandom
+
+HOST = "127.0.0.1"
+
+COMMON: Mapping[str, str] = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    # After kill -9 a broker can register again only when its old session has expired: 9 s by default.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "400",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    # Lets a test wait one or two seconds for a dead member instead of six.
+    "group.min.session.timeout.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+}
+
+
+def listener_properties(ports: Mapping[str, int], protocols: Mapping[str, str], bind: str = HOST) -> dict[str, str]:
+    """The properties that open `ports` (listener name to port), advertised on the loopback address.
+
+    `protocols` names the security protocol of each listener; PLAINTEXT where absent.
+    """
+    advertised = {name: port for name, port in ports.items() if name != "CONTROLLER"}
+    return {
+        "listeners": ",".join(f"{name}://{bind}:{port}" for name, port in ports.items()),
+        "advertised.listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in advertised.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocols.get(name, 'PLAINTEXT')}" for name in ports),
+        "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
+    }
+
+
+def free_port() -> int:
+    """A loopback port nobody listens on.
+
+    Below the ephemeral range, so that no outgoing connection takes it while the
+    broker is down between a kill and a restart.
+    """
+    random = SystemRandom()
+    for _ in range(200):
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free loopback port between 20000 and 32000; stop what listens there and try again")
