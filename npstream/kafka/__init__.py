@@ -1,0 +1,7 @@
+"""The broker on Kafka; the only package that speaks to confluent_kafka."""
+
+from npstream.kafka.broker import KafkaBroker
+from npstream.kafka.config import KafkaConfig
+from npstream.kafka.log import KafkaLog
+
+__all__ = ["KafkaBroker", "KafkaConfig", "KafkaLog"]

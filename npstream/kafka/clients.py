@@ -1,0 +1,76 @@
+"""Building clients: their log lines and errors go to a logger, and nothing of ours ever raises inside them.
+
+An exception that escapes a callback makes the client throw away records it has
+already moved past, so both sinks here swallow whatever goes wrong in them.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from npstream.errors import Fatal
+from npstream.kafka.config import ClientSettings
+from npstream.kafka.errors import LOGIN
+
+_Client = TypeVar("_Client", Producer, Consumer, AdminClient)
+
+
+class Sink:
+    """Takes a client's log lines (`log`) and asynchronous errors (call); remembers a refused login."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._logger = logger
+        self.login_error: KafkaError | None = None
+
+    def log(self, level: int, message: str, *args: object) -> None:
+        """One log line of librdkafka."""
+        with suppress(Exception):
+            self._logger.log(level, message, *args)
+
+    def __call__(self, error: KafkaError) -> None:
+        with suppress(Exception):
+            if error.code() in LOGIN:
+                self.login_error = error
+            self._logger.warning("kafka client: %s: %s", error.name(), error.str())
+
+
+def new_producer(settings: ClientSettings, sink: Sink) -> Producer:
+    """A producer; raises `Fatal` when the library refuses its settings."""
+    return _built(lambda: Producer({**settings, "error_cb": sink}, logger=sink))
+
+
+def new_consumer(settings: ClientSettings, sink: Sink) -> Consumer:
+    """A consumer; raises `Fatal` when the library refuses its settings."""
+    return _built(lambda: Consumer({**settings, "error_cb": sink}, logger=sink))
+
+
+def new_admin(settings: ClientSettings, sink: Sink) -> AdminClient:
+    """An admin client; raises `Fatal` when the library refuses its settings."""
+    return _built(lambda: AdminClient({**settings, "error_cb": sink}, logger=sink))
+
+
+def _built(build: Callable[[], _Client]) -> _Client:
+    try:
+        return build()
+    except (KafkaException, ValueError, TypeError) as error:
+        raise Fatal(
+            f"the Kafka client refuses its settings: {error}: correct kafka.options and kafka.security"
+        ) from error
+
+
+def close_quietly(name: str, close: Callable[[], object], timeout_s: float) -> bool:
+    """Run a client's close in the background, since it knows no timeout; answers whether it ended in time."""
+
+    def run() -> None:
+        with suppress(Exception):
+            close()
+
+    thread = threading.Thread(target=run, name=f"close-{name}", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return not thread.is_alive()

@@ -1,0 +1,144 @@
+"""The client's errors, translated into our tree in one table.
+
+Only what a new connection would not cure is `Fatal`. Whatever is not listed is
+unclear, and unclear means `Retryable`: drop everything and restore.
+"""
+
+from confluent_kafka import KafkaError, KafkaException
+
+from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.kafka.config import KafkaConfig
+
+_TWIN = (
+    "another worker of group {group!r} runs with slot {slot!r} and has taken over: "
+    "give each worker its own kafka.slot, or stop one of them"
+)
+_LOGIN = "brokers at {bootstrap} refused the login: check kafka.security (protocol, mechanism, username, password)"
+_INIT = "run `npstream init`, or correct topics"
+
+_FATAL = {
+    KafkaError.FENCED_INSTANCE_ID: _TWIN,
+    KafkaError.UNRELEASED_INSTANCE_ID: _TWIN,
+    KafkaError._FENCED: _TWIN,
+    KafkaError.PRODUCER_FENCED: _TWIN,
+    KafkaError.INVALID_PRODUCER_EPOCH: _TWIN,
+    KafkaError._AUTHENTICATION: _LOGIN,
+    KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,
+    KafkaError.ILLEGAL_SASL_STATE: _LOGIN,
+    KafkaError._SSL: "TLS with brokers at {bootstrap} failed: check kafka.security (ca_file, cert_file, key_file)",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: (
+        "a topic right is missing: grant READ and DESCRIBE on {events!r} and {checkpoints!r}, "
+        "WRITE and DESCRIBE on {decisions!r}, {dead_letters!r} and {checkpoints!r}"
+    ),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "a group right is missing: grant READ on group {group!r}",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "a transaction right is missing: grant WRITE and DESCRIBE on transactional id {transactional_id!r}"
+    ),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
+        "a cluster right is missing: grant IDEMPOTENT_WRITE (and CREATE for `npstream init`) on the cluster"
+    ),
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: (
+        "the brokers allow shorter transactions only: lower kafka.transaction_timeout_ms below their "
+        "transaction.max.timeout.ms"
+    ),
+    KafkaError.INVALID_SESSION_TIMEOUT: (
+        "the brokers refuse the session timeout: set kafka.session_timeout_ms between their "
+        "group.min.session.timeout.ms and group.max.session.timeout.ms"
+    ),
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "a record is larger than its topic allows: raise max.message.bytes of {dead_letters!r} above that of "
+        "{events!r} (`npstream init` does), or lower events.max_bytes"
+    ),
+    KafkaError.INVALID_TIMESTAMP: (
+        "a topic refuses the events' timestamps: lift message.timestamp.before.max.ms and "
+        "message.timestamp.after.max.ms on {decisions!r} and {dead_letters!r} (`npstream init` does)"
+    ),
+    KafkaError.UNSUPPORTED_VERSION: "the brokers are too old for group transactions: use Kafka 2.5 or newer",
+    KafkaError._UNSUPPORTED_FEATURE: "the brokers are too old for transactions: use Kafka 2.5 or newer",
+    KafkaError._INVALID_ARG: "the client refuses its settings: correct kafka.options",
+}
+
+_RETRYABLE = {
+    KafkaError._TRANSPORT: "brokers at {bootstrap} cannot be reached: check that they run and that the network is up",
+    KafkaError._ALL_BROKERS_DOWN: "all brokers at {bootstrap} are down: check that they run",
+    KafkaError._RESOLVE: "the broker name in {bootstrap} cannot be resolved: check kafka.bootstrap and DNS",
+    KafkaError._TIMED_OUT: "brokers at {bootstrap} did not answer in time",
+    KafkaError._MAX_POLL_EXCEEDED: "the worker was busy longer than max_poll_interval_ms and left the group",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: f"a topic or partition is gone: {_INIT}",
+    KafkaError._UNKNOWN_TOPIC: f"a topic is gone: {_INIT}",
+    KafkaError._UNKNOWN_PARTITION: f"a partition is gone: {_INIT}",
+    KafkaError.UNKNOWN_MEMBER_ID: "the group has moved on without this worker",
+    KafkaError.ILLEGAL_GENERATION: "the group has moved on without this worker",
+    KafkaError.REBALANCE_IN_PROGRESS: "the group is rebalancing",
+}
+
+PASSING = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""What a consumer may report while it reconnects by itself, its place in the log unharmed."""
+
+FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+LOGIN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError._SSL,
+    }
+)
+
+
+def kafka_error(error: BaseException) -> KafkaError | None:
+    """The client's own error inside an exception, or inside what caused it.
+
+    A fatal error that meets a running callback comes out as `SystemError`.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, KafkaException) and seen.args and isinstance(seen.args[0], KafkaError):
+            return seen.args[0]
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def translate(error: BaseException | KafkaError, doing: str, config: KafkaConfig) -> NpstreamError:
+    """Our error for the client's, saying what was being done and what to do next."""
+    found = error if isinstance(error, KafkaError) else kafka_error(error)
+    if found is None:
+        return Retryable(f"{doing}: {type(error).__name__}: {error}")
+    code = found.code()
+    kind: type[NpstreamError] = Fatal if code in _FATAL else Retryable
+    advice = _FATAL.get(code) or _RETRYABLE.get(code)
+    said = f"{found.name()}: {found.str()}"
+    return kind(f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}")
+
+
+def _words(config: KafkaConfig) -> dict[str, str]:
+    topics = config.topics
+    return {
+        "bootstrap": config.bootstrap,
+        "group": config.group,
+        "slot": config.slot,
+        "transactional_id": config.transactional_id,
+        "events": topics.events,
+        "decisions": topics.decisions,
+        "dead_letters": topics.dead_letters,
+        "checkpoints": topics.checkpoints,
+    }

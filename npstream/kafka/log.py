@@ -1,0 +1,158 @@
+"""Plain reading and writing of topics, outside any group: for tools, tests and the first start."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka._model import IsolationLevel
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+
+from npstream.errors import Retryable
+from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
+from npstream.kafka.config import KafkaConfig, common_settings, reader_settings
+from npstream.kafka.connect import partition_count
+from npstream.kafka.errors import PASSING, translate
+from npstream.port import Ends, Start
+from npstream.records import Channel, Headers, Record
+
+_REQUEST_S = 10.0
+_QUIET_S = 30.0
+"""A reader that has got nothing at all for this long below a known end gives up."""
+_PAGE = 1000
+
+
+class KafkaLog:
+    """The `Log` of a Kafka cluster. Connections are made when first needed."""
+
+    def __init__(self, config: KafkaConfig, logger: logging.Logger | None = None) -> None:
+        self._config = config
+        self._names = config.topics.names()
+        self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
+        self._admin: AdminClient = new_admin(common_settings(config), self._sink)
+
+    def partitions(self, channel: Channel) -> int:
+        """Partition count; raises `Fatal` naming the topic when it does not exist."""
+        return partition_count(self._admin, self._names[channel], self._config, self._sink)
+
+    def ends(self, channel: Channel, partition: int) -> Ends:
+        """The partition's range now."""
+        return self.all_ends([(channel, partition)])[channel, partition]
+
+    def all_ends(self, places: Sequence[tuple[Channel, int]]) -> dict[tuple[Channel, int], Ends]:
+        """The ranges of many partitions in three requests."""
+        begins = self._offsets(places, OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED)
+        stables = self._offsets(places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        highs = self._offsets(places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        return {
+            place: Ends(begin, stable, high)
+            for place, begin, stable, high in zip(places, begins, stables, highs, strict=True)
+        }
+
+    def offset_at(self, partition: int, start: Start) -> int:
+        """The events topic's first offset at or after `start`."""
+        place = (Channel.EVENTS, partition)
+        if start == "earliest":
+            return self._offsets([place], OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED)[0]
+        if start != "latest":
+            found = self._offsets([place], OffsetSpec.for_timestamp(int(start)), IsolationLevel.READ_COMMITTED)[0]
+            if found >= 0:
+                return found
+        return self._offsets([place], OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)[0]
+
+    def _offsets(self, places: Sequence[tuple[Channel, int]], spec: OffsetSpec, isolation: IsolationLevel) -> list[int]:
+        asked = {TopicPartition(self._names[channel], partition): spec for channel, partition in places}
+        answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
+        try:
+            found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: answer.result() for tp, answer in answers.items()}
+        except KafkaException as error:
+            raise translate(self._sink.login_error or error, "asking for offsets", self._config) from error
+        return [int(found[TopicPartition(self._names[channel], partition)].offset) for channel, partition in places]
+
+    def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
+        """Committed records with `begin <= offset < end`, bounded by the stable end at call time."""
+        ends = self.ends(channel, partition)
+        begin, end = max(begin, ends.begin), min(end, ends.stable)
+        return self._records(TopicPartition(self._names[channel], partition, begin), end)
+
+    def _records(self, place: TopicPartition, end: int) -> Iterator[Record]:
+        if place.offset >= end:
+            return
+        consumer = new_consumer(reader_settings(self._config), self._sink)
+        try:
+            consumer.assign([place])
+            for record in self._until_eof(consumer, place):
+                if record.offset >= end:
+                    return
+                yield record
+                if record.offset == end - 1:
+                    return
+        except KafkaException as error:
+            raise translate(error, f"reading {place.topic}/{place.partition}", self._config) from error
+        finally:
+            close_quietly("log-reader", consumer.close, _REQUEST_S)
+
+    def _until_eof(self, consumer: Consumer, place: TopicPartition) -> Iterator[Record]:
+        """Records up to the stable end; that lies at or beyond any end asked for, so it always comes."""
+        heard = time.monotonic()
+        while True:
+            for message in consumer.consume(_PAGE, 0.05):
+                heard = time.monotonic()
+                error = message.error()
+                if error is None:
+                    yield Record(
+                        message.offset() or 0,
+                        message.timestamp()[1],
+                        message.key(),
+                        message.value(),
+                        message.headers() or (),  # type: ignore[arg-type]
+                    )
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return
+                elif not (error.retriable() or error.code() in PASSING):
+                    raise KafkaException(error)
+            if time.monotonic() - heard > _QUIET_S:
+                raise Retryable(
+                    f"reading {place.topic}/{place.partition}: nothing came for {_QUIET_S:g} s: check the brokers at "
+                    f"{self._config.bootstrap}"
+                )
+
+    def append(
+        self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
+    ) -> None:
+        """Write records durably: acknowledged by all in-sync replicas when this returns."""
+        failures: list[KafkaError] = []
+        producer = new_producer(
+            {"linger.ms": 5, **common_settings(self._config), "enable.idempotence": True, "acks": "all"}, self._sink
+        )
+
+        def report(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                failures.append(error)
+
+        topic = self._names[channel]
+        try:
+            for key, value, headers, timestamp_ms in records:
+                while True:
+                    try:
+                        producer.produce(
+                            topic,
+                            value,
+                            key,
+                            partition,
+                            on_delivery=report,
+                            timestamp=max(timestamp_ms, 1),
+                            headers=list(headers),
+                        )
+                        break
+                    except BufferError:
+                        producer.poll(0.05)
+            if producer.flush(_QUIET_S) or failures:
+                raise KafkaException(failures[0] if failures else KafkaError(KafkaError._TIMED_OUT))
+        except KafkaException as error:
+            raise translate(self._sink.login_error or error, f"writing {topic}/{partition}", self._config) from error
+        finally:
+            close_quietly("log-writer", producer.close, _REQUEST_S)
+
+    def close(self) -> None:
+        """Let go of connections. Never raises."""

@@ -1,0 +1,220 @@
+"""The consumer that belongs to the group: ownership of partitions, and their records."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from npstream.errors import Retryable, StateCorrupt
+from npstream.kafka.clients import Sink, close_quietly, new_consumer
+from npstream.kafka.config import KafkaConfig, member_settings
+from npstream.kafka.errors import PASSING, translate
+from npstream.port import Listener
+from npstream.records import Batch, Record
+
+_GATHER_S = 0.005
+"""How long a poll collects records when some are there: enough to fill a batch under load."""
+
+_DELETED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+
+
+@dataclass(slots=True)
+class _Owned:
+    """Reading place of one owned partition; `paused` ones hand out nothing."""
+
+    next_offset: int
+    paused: bool
+
+
+class Member:
+    """One member of the group. Records are handed out for owned partitions only."""
+
+    def __init__(self, config: KafkaConfig, logger: logging.Logger) -> None:
+        self._config = config
+        self._topic = config.topics.events
+        self._logger = logger
+        self._sink = Sink(logger)
+        self._consumer = new_consumer(member_settings(config), self._sink)
+        self._listener: Listener | None = None
+        self._owned: dict[int, _Owned] = {}
+        self._let_go: set[int] = set()
+        self._rewind: set[int] = set()
+        self._kept: BaseException | None = None
+
+    def subscribe(self, listener: Listener) -> None:
+        """Join the group; assignments come inside `poll`."""
+        self._listener = listener
+        with self._translated("joining the group"):
+            self._consumer.subscribe(
+                [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+            )
+
+    def group_metadata(self) -> Any:
+        """The membership as it is now; asked anew for each transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
+        """Wait for records, at most `timeout_s`; ownership changes are told on the way."""
+        self._let_go.clear()
+        self._rewind.clear()
+        with self._translated("reading events"):
+            messages = self._consume(max_records, timeout_s)
+            self._raise_kept()
+            batches = self._batches(messages)
+        self._raise_kept()
+        return batches
+
+    def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
+        """A batch when records are waiting, else the first to come and what is there with it.
+
+        `consume` returns when it has all it was asked for: asking for one makes an
+        idle worker wake at once and never spin.
+        """
+        deadline = time.monotonic() + timeout_s
+        messages = self._consumer.consume(max_records, min(_GATHER_S, timeout_s))
+        if messages or self._kept is not None:
+            return messages
+        messages = self._consumer.consume(1, max(0.0, deadline - time.monotonic()))
+        if messages and max_records > 1 and self._kept is None:
+            messages += self._consumer.consume(max_records - 1, 0.0)
+        return messages
+
+    def _batches(self, messages: Sequence[Message]) -> list[Batch]:
+        active: dict[int, list[Record]] = {p: [] for p, owned in self._owned.items() if not owned.paused}
+        for message in messages:
+            if message.error() is not None:
+                self._heed(message)
+                continue
+            records = active.get(message.partition())  # type: ignore[arg-type]
+            if records is not None:
+                records.append(
+                    Record(
+                        message.offset(),  # type: ignore[arg-type]
+                        message.timestamp()[1],
+                        message.key(),
+                        message.value(),
+                        message.headers() or (),  # type: ignore[arg-type]
+                    )
+                )
+        return [Batch(p, records) for p, records in active.items() if records and self._accept(p, records)]
+
+    def _accept(self, partition: int, records: list[Record]) -> bool:
+        """Move the reading place on, unless the records belong to an ownership that ended in this very poll."""
+        owned = self._owned[partition]
+        if partition in self._rewind:
+            self._consumer.seek(TopicPartition(self._topic, partition, owned.next_offset))
+            return False
+        if owned.paused:
+            return False
+        if records[0].offset < owned.next_offset:
+            raise Retryable(
+                f"{self._topic}/{partition}: the client went back from offset {owned.next_offset} to "
+                f"{records[0].offset}: reset and restore"
+            )
+        owned.next_offset = records[-1].offset + 1
+        return True
+
+    def _heed(self, message: Message) -> None:
+        """An error among the messages: tell the listener, log it, or raise it."""
+        error, partition = message.error(), message.partition()
+        assert error is not None
+        if error.code() in _DELETED and partition in self._owned:
+            self._fail(partition, error)
+        elif error.retriable() or error.code() in PASSING:
+            self._logger.warning("kafka consumer: %s: %s", error.name(), error.str())
+        else:
+            raise translate(error, "reading events", self._config)
+
+    def _fail(self, partition: int, error: KafkaError) -> None:
+        assert self._listener is not None
+        offset = self._owned[partition].next_offset
+        self.pause(partition)
+        self._listener.on_failed(
+            partition,
+            StateCorrupt(
+                f"{self._topic}/{partition}: the events from offset {offset} on were deleted before they were read "
+                f"({error.str()}): retention is shorter than the lag; reset the partition to start anew, then raise "
+                "retention.ms or retention.bytes"
+            ),
+        )
+
+    def pause(self, partition: int) -> None:
+        """Hand out nothing of an owned partition until it is assigned anew."""
+        self._owned[partition].paused = True
+        with self._translated("pausing a partition"):
+            self._consumer.pause([TopicPartition(self._topic, partition)])
+
+    # Callbacks: they run inside `consume` and must never raise. What happens in them is kept for `poll`.
+
+    def _on_assign(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
+        with self._keeping():
+            partitions = sorted(tp.partition for tp in assigned)
+            starts = self._ask_starts(partitions)
+            consumer.incremental_assign(
+                [TopicPartition(self._topic, p, OFFSET_END if s is None else s) for p, s in starts.items()]
+            )
+            for partition, start in starts.items():
+                self._owned[partition] = _Owned(-1 if start is None else start, start is None)
+                if start is None:
+                    self.pause(partition)
+            self._rewind |= self._let_go & starts.keys()
+
+    def _ask_starts(self, partitions: list[int]) -> dict[int, int | None]:
+        if not partitions or self._listener is None or self._kept is not None:
+            return {}
+        starts = self._listener.on_assigned(partitions)
+        return {partition: starts[partition] for partition in partitions}
+
+    def _on_revoke(self, consumer: Consumer, revoked: list[TopicPartition]) -> None:
+        self._release(consumer, revoked, lambda listener, partitions: listener.on_revoked(partitions))
+
+    def _on_lost(self, consumer: Consumer, lost: list[TopicPartition]) -> None:
+        self._release(consumer, lost, lambda listener, partitions: listener.on_lost(partitions))
+
+    def _release(
+        self, consumer: Consumer, gone: list[TopicPartition], tell: Callable[[Listener, list[int]], None]
+    ) -> None:
+        with self._keeping():
+            partitions = sorted(tp.partition for tp in gone if tp.partition in self._owned)
+            if partitions and self._listener is not None and self._kept is None:
+                tell(self._listener, partitions)
+            for partition in partitions:
+                del self._owned[partition]
+            self._let_go.update(partitions)
+            consumer.incremental_unassign(gone)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Nothing may escape a callback: the client would lose records. The first error is kept."""
+        try:
+            yield
+        except BaseException as error:
+            self._kept = self._kept or error
+
+    def _raise_kept(self) -> None:
+        if self._kept is not None:
+            raise self._kept
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (KafkaException, SystemError, RuntimeError) as error:
+            raise translate(error, doing, self._config) from error
+
+    def close(self, timeout_s: float) -> None:
+        """Leave the group after the listener has let go of its partitions; a static member keeps its place."""
+        deadline = time.monotonic() + timeout_s
+        if self._listener is not None and self._owned and self._kept is None:
+            self._listener.on_revoked(sorted(self._owned))
+        self.abandon(max(0.0, deadline - time.monotonic()))
+
+    def abandon(self, timeout_s: float) -> None:
+        """Leave without a word to the listener. Never raises."""
+        self._listener = None
+        self._owned = {}
+        close_quietly("consumer", self._consumer.close, timeout_s)

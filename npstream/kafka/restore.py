@@ -1,0 +1,130 @@
+"""Reading a partition's committed state: its stable position and the snapshot it points to.
+
+The reader never joins the group and writes nothing, so tools may use it beside
+a running worker.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from npstream.codec.position import decode_position
+from npstream.errors import Retryable, StateCorrupt
+from npstream.kafka.clients import Sink, close_quietly, new_consumer
+from npstream.kafka.config import KafkaConfig, reader_settings
+from npstream.kafka.errors import PASSING, kafka_error, translate
+from npstream.port import Heartbeat
+from npstream.records import KeyValue, Pointer, Position
+
+_SLICE_S = 0.5
+"""Longest single wait inside the client, so that heartbeat and stop are seen."""
+
+_GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+
+
+class StateReader:
+    """Reads what a group has committed, and waits for what is not decided yet, within a budget."""
+
+    def __init__(
+        self, config: KafkaConfig, logger: logging.Logger, heartbeat: Heartbeat, stopping: Callable[[], bool]
+    ) -> None:
+        self._config = config
+        self._heartbeat = heartbeat
+        self._stopping = stopping
+        self._sink = Sink(logger)
+        self._consumer = new_consumer(reader_settings(config), self._sink)
+        self.records_read = 0
+
+    def committed(self, partition: int) -> Position | None:
+        """The position once no transaction is undecided; `Retryable` when that takes too long."""
+        topic = self._config.topics.events
+        deadline = self._deadline()
+        while True:
+            try:
+                found = self._consumer.committed([TopicPartition(topic, partition)], timeout=_SLICE_S)[0]
+            except KafkaException as error:
+                self._passing_or_raise(error, "reading the committed position")
+            else:
+                if found.error is None:
+                    return self._position(found)
+                self._passing_or_raise(KafkaException(found.error), "reading the committed position")
+            self._turn(deadline, f"the committed position of {topic}/{partition}")
+
+    def _position(self, found: TopicPartition) -> Position | None:
+        if found.offset < 0:
+            return None
+        try:
+            return decode_position(found.offset, found.metadata or "")
+        except StateCorrupt as error:
+            raise StateCorrupt(f"group {self._config.group!r}, {found.topic}/{found.partition}: {error}") from error
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        """The chunks at the pointer, and nothing else, whatever else the topic holds."""
+        topic = self._config.topics.checkpoints
+        self._consumer.assign([TopicPartition(topic, partition, pointer.offset)])
+        try:
+            return self._chunks(topic, partition, pointer)
+        finally:
+            self._consumer.unassign()
+
+    def _chunks(self, topic: str, partition: int, pointer: Pointer) -> list[KeyValue]:
+        deadline = self._deadline()
+        chunks: list[KeyValue] = []
+        while len(chunks) < pointer.chunks:
+            message = self._consumer.poll(_SLICE_S)
+            if message is None or (message.error() is not None and not self._is_gone(message, pointer)):
+                self._turn(deadline, f"the checkpoint at {topic}/{partition} offset {pointer.offset}")
+                continue
+            if message.error() is not None or (not chunks and message.offset() != pointer.offset):
+                raise StateCorrupt(
+                    f"the checkpoint at {topic}/{partition} offset {pointer.offset} is gone, {len(chunks)} of "
+                    f"{pointer.chunks} chunks are left: was the topic emptied, or does it delete instead of compact? "
+                    "Check with `npstream doctor`, then reset the partition to start anew"
+                )
+            self.records_read += 1
+            chunks.append(_chunk(message))
+        return chunks
+
+    def _is_gone(self, message: Message, pointer: Pointer) -> bool:
+        """Whether an error event says that no more chunks will come.
+
+        The stable end passes the first chunk only when its transaction is decided,
+        so the end of the partition beyond it means that the rest is not there.
+        """
+        error = message.error()
+        assert error is not None
+        if error.code() == KafkaError._PARTITION_EOF:
+            return (message.offset() or 0) > pointer.offset
+        if error.code() in _GONE:
+            return True
+        self._passing_or_raise(KafkaException(error), "reading a checkpoint")
+        return False
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._config.stable_wait_s
+
+    def _turn(self, deadline: float, what: str) -> None:
+        """One turn of a wait: show life, notice a stop, give up in time."""
+        self._heartbeat()
+        if self._stopping():
+            raise Retryable(f"stopped while waiting for {what}")
+        if time.monotonic() > deadline:
+            raise Retryable(
+                f"{what} was not stable within {self._config.stable_wait_s:g} s: a transaction is undecided; "
+                "if this repeats, run `npstream doctor`, which names hanging transactions and their remedy"
+            )
+
+    def _passing_or_raise(self, error: KafkaException, doing: str) -> None:
+        found = kafka_error(error)
+        if found is None or not (found.retriable() or found.code() in PASSING):
+            raise translate(error, doing, self._config) from error
+
+    def close(self, timeout_s: float) -> None:
+        """Let go of the connection. Never raises."""
+        close_quietly("reader", self._consumer.close, timeout_s)
+
+
+def _chunk(message: Message) -> KeyValue:
+    return KeyValue(message.offset() or 0, message.key() or b"", message.value())

@@ -1,0 +1,216 @@
+"""The transactional producer of one worker: what a commit sends, and when it is over.
+
+No producer survives an error: librdkafka speaks a protocol in which a late
+answer may end a later transaction, so after anything unclear the next
+transaction belongs to a new producer.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from npstream import failpoints
+from npstream.codec.position import encode_position
+from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.kafka.clients import Sink, close_quietly, new_producer
+from npstream.kafka.config import KafkaConfig, producer_settings
+from npstream.kafka.errors import FENCED, kafka_error, translate
+from npstream.port import Heartbeat
+from npstream.records import Channel, Pointer, Share
+
+_ABORT_S = 2.0
+"""Best effort: a transaction we cannot abort now is ended by the next `init_transactions` of this slot."""
+_SLICE_S = 1.0
+"""Longest single wait inside the client, so that the heartbeat goes on."""
+
+GroupMetadata = Callable[[], Any]
+"""Answers the joined consumer's metadata as it is now; stale metadata would let a zombie commit."""
+
+
+class Publisher:
+    """Publishes shares, each call one transaction. Unusable after its first error."""
+
+    def __init__(self, config: KafkaConfig, logger: logging.Logger, heartbeat: Heartbeat) -> None:
+        self._config = config
+        self._names = config.topics.names()
+        self._timeout_s = config.transaction_timeout_ms / 1000
+        self._logger = logger
+        self._heartbeat = heartbeat
+        self._sink = Sink(logger)
+        self._producer = new_producer(producer_settings(config), self._sink)
+        self._began = 0.0
+        self._usable = True
+
+    def open(self, timeout_s: float) -> None:
+        """Fence this slot's former life and end what it left open."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                self._producer.init_transactions(_SLICE_S)
+                return
+            except KafkaException as error:
+                found = kafka_error(error)
+                if not (found and found.retriable() and time.monotonic() < deadline):
+                    self._usable = False
+                    raise translate(self._sink.login_error or error, "opening transactions", self._config) from error
+                self._heartbeat()
+
+    def publish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+        """Publish all shares or nothing.
+
+        1. Send outputs, snapshot chunks and changes.
+        2. Wait for the chunks, whose offsets the positions point to.
+        3. Attach the input offsets with their positions.
+        4. Commit.
+        """
+        if not self._usable:
+            raise Retryable("the transactional producer has failed before: build a new broker")
+        if not shares:
+            return {}
+        self._began = time.monotonic()
+        try:
+            return self._transact(shares, group_metadata)
+        except (KafkaException, SystemError, RuntimeError, BufferError) as error:
+            raise self._give_up(error) from error
+        except BaseException:
+            self._usable = False
+            raise
+
+    def _transact(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+        self._producer.begin_transaction()
+        failpoints.hit("begin")
+        firsts = {share.partition: self._send(share) for share in shares}
+        if any(share.chunks for share in shares):
+            self._flush()
+        pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
+        failpoints.hit("before_send_offsets")
+        self._producer.send_offsets_to_transaction(
+            [self._offset(share, pointers[share.partition]) for share in shares], group_metadata(), self._left_s()
+        )
+        failpoints.hit("after_send_offsets")
+        failpoints.hit("before_commit")
+        self._commit()
+        failpoints.hit("after_commit")
+        return pointers
+
+    def _send(self, share: Share) -> list[Message]:
+        """Hand one share to the client; the list gets the delivery report of its first chunk."""
+        reports: list[Message] = []
+        self._send_outputs(share)
+        for index, (key, value) in enumerate(share.chunks):
+            if index or len(share.chunks) == 1:
+                failpoints.hit("mid_snapshot")
+            self._send_checkpoint(share.partition, key, value, None if index else _keep(reports))
+        for key, value in share.changes:
+            self._send_checkpoint(share.partition, key, value, None)
+        return reports
+
+    def _send_outputs(self, share: Share) -> None:
+        produce, names, partition = self._producer.produce, self._names, share.partition
+        hit = failpoints.hit
+        for channel, key, value, headers, timestamp_ms in share.outputs:
+            hit("produce")
+            while True:
+                try:
+                    produce(
+                        names[channel],
+                        value,
+                        key,
+                        partition,
+                        # librdkafka takes 0 for "now", which would not be the same after a replay.
+                        timestamp=timestamp_ms if timestamp_ms > 0 else 1,
+                        headers=headers if type(headers) is list else list(headers),
+                    )
+                    break
+                except BufferError:
+                    self._make_room()
+
+    def _send_checkpoint(
+        self, partition: int, key: bytes, value: bytes, report: Callable[[KafkaError | None, Message], None] | None
+    ) -> None:
+        topic = self._names[Channel.CHECKPOINTS]
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, on_delivery=report)
+                return
+            except BufferError:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """The client's queue is full: let it drain, at most until the transaction's time is over."""
+        self._producer.poll(min(0.05, self._left_s()))
+        self._heartbeat()
+
+    def _flush(self) -> None:
+        while self._producer.flush(min(_SLICE_S, self._left_s())):
+            self._heartbeat()
+
+    def _commit(self) -> None:
+        while True:
+            try:
+                self._producer.commit_transaction(min(_SLICE_S, self._left_s()))
+                return
+            except KafkaException as error:
+                found = kafka_error(error)
+                if found is None or not found.retriable():
+                    raise
+                self._heartbeat()
+
+    def _left_s(self) -> float:
+        """What is left of the transaction's time; raises `Retryable` when nothing is."""
+        left_s = self._began + self._timeout_s - time.monotonic()
+        if left_s <= 0:
+            raise Retryable(
+                f"a transaction did not end within {self._timeout_s:g} s: brokers at {self._config.bootstrap} are slow "
+                "or gone; what became of it is read from the log after a reset"
+            )
+        return left_s
+
+    def _offset(self, share: Share, pointer: Pointer) -> TopicPartition:
+        position = replace(share.position, pointer=pointer)
+        return TopicPartition(self._names[0], share.partition, position.next_offset, encode_position(position))
+
+    def _give_up(self, error: BaseException) -> NpstreamError:
+        self._usable = False
+        found = kafka_error(error)
+        open_s = time.monotonic() - self._began
+        if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
+            return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
+        named = translate(found or error, "committing", self._config)
+        if not isinstance(named, Fatal):
+            self._try_abort()
+        return named
+
+    def _try_abort(self) -> None:
+        with suppress(KafkaException, SystemError, RuntimeError):
+            self._producer.abort_transaction(_ABORT_S)
+
+    def close(self, timeout_s: float) -> None:
+        """Let go of the producer without waiting for what it still holds. Never raises."""
+        self._usable = False
+        close_quietly("producer", self._drop, timeout_s)
+
+    def _drop(self) -> None:
+        self._producer.purge()
+        self._producer.close()
+
+
+def _keep(reports: list[Message]) -> Callable[[KafkaError | None, Message], None]:
+    def report(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            reports.append(message)
+
+    return report
+
+
+def _pointer(share: Share, reports: list[Message]) -> Pointer:
+    if not share.chunks:
+        return share.position.pointer
+    if not reports or reports[0].offset() is None:
+        raise Retryable(f"partition {share.partition}: a snapshot chunk was not delivered: reset and restore")
+    return replace(share.position.pointer, offset=reports[0].offset() or 0)
