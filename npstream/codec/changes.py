@@ -44,7 +44,11 @@ def decode_change(record: KeyValue) -> Change:
         change = Change(value["offset"], value["old"], value["new"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise _unreadable(record.key) from None
-    if not isinstance(key, ChangeKey) or key.offset != change.offset or not isinstance(change.old, dict):
+    if (
+        not isinstance(key, ChangeKey)
+        or key.offset != change.offset
+        or not (type(change.old) is type(change.new) is dict)
+    ):
         raise _unreadable(record.key)
     return change
 

@@ -124,7 +124,7 @@ def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
     that a longer, older snapshot left in a slot are passed over, and a slot that
     holds no whole snapshot is left out.
     """
-    newest = {record.key: record for record in records if record.value is not None}
+    newest = {record.key: record for record in records}
     found: dict[ChunkKey, list[KeyValue]] = {}
     for key in map(parse_key, newest):
         if isinstance(key, ChunkKey) and key.chunk == 0:

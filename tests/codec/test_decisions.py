@@ -1,0 +1,151 @@
+"""Decisions: canonical bytes, round trips, and what surrounds them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npstream.codec.decisions import (
+    FIELDS,
+    REASON_NAMES,
+    Decision,
+    decode_decision,
+    default_id,
+    encode_decision,
+    encode_decisions,
+    model_name,
+)
+from npstream.codec.envelope import TRACE_HEADERS, decision_headers, published_timestamp
+from npstream.errors import UsageError
+
+GOLDEN = Path(__file__).parent / "golden" / "decisions-v1.jsonl"
+
+# The floats are those whose shortest form serialisers disagree about most: exponents, subnormals, whole numbers.
+EXAMPLES = [
+    Decision("a1", 1, "score", 0.1, -2.5, 0.01, 1.0, 0.009765625, 1200, "1:5f0a9c3e"),
+    Decision(7, -1, "warmup", 1e-7, 1e16, 0.05, 123456789.125, 0.0, 0, "1:5f0a9c3e"),
+    Decision("orders/3/42", -1, "budget", 5e-324, -0.0, 1e-05, 2.0 / 3.0, 1e22, 2**53, "1:00000000"),
+    Decision('quote " and \\ and é', 1, "invalid", None, None, 0.01, None, None, 3, "2:ffffffff"),
+]
+
+numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+decisions = st.builds(
+    Decision,
+    st.text(min_size=1, max_size=20) | st.integers(-(2**63), 2**64 - 1),
+    st.sampled_from([1, -1]),
+    st.sampled_from(REASON_NAMES),
+    numbers,
+    numbers,
+    st.floats(0, 1),
+    numbers,
+    numbers,
+    st.integers(0, 2**53),
+    st.text(max_size=20),
+)
+
+
+def test_bytes_are_those_of_the_golden_file() -> None:
+    """The published form of a decision never changes by accident, not by a new serialiser either."""
+    expected = GOLDEN.read_bytes()
+
+    assert b"".join(encode_decision(decision) + b"\n" for decision in EXAMPLES) == expected
+
+
+@given(decisions)
+def test_a_decision_reads_back_as_it_was(decision: Decision) -> None:
+    """Every field survives the trip, floats to the bit."""
+    assert decode_decision(encode_decision(decision)) == decision
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=5), st.integers(0, 3), st.sampled_from([1, -1]))
+def test_many_decisions_have_the_bytes_of_each_alone(scores: list[float], reason: int, side: int) -> None:
+    """The batch encoder is only faster; what is not finite becomes null in both."""
+    count = len(scores)
+    score = np.array(scores)
+    column = np.arange(count, dtype=np.float64) / 3
+
+    batch = encode_decisions(
+        [f"id-{i}" for i in range(count)],
+        np.full(count, side, np.int8),
+        np.full(count, reason, np.int8),
+        score,
+        column,
+        column + 1,
+        column + 2,
+        np.arange(count),
+        tau=0.01,
+        model="1:abcdef12",
+    )
+
+    assert batch == [
+        encode_decision(
+            Decision(
+                f"id-{i}",
+                side,
+                REASON_NAMES[reason],
+                scores[i] if np.isfinite(scores[i]) else None,
+                i / 3,
+                0.01,
+                i / 3 + 1,
+                i / 3 + 2,
+                i,
+                "1:abcdef12",
+            )
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        b"",
+        b"[]",
+        b"{}",
+        b'{"id":1}',
+        encode_decision(EXAMPLES[0]).replace(b'"decision":1', b'"decision":2'),
+        encode_decision(EXAMPLES[0]).replace(b'"decision":1', b'"decision":true'),
+        encode_decision(EXAMPLES[0]).replace(b'"reason":"score"', b'"reason":"luck"'),
+        encode_decision(EXAMPLES[0]).replace(b'"id":"a1"', b'"id":null'),
+        encode_decision(EXAMPLES[0]).replace(b'"t":1200', b'"t":1.5'),
+    ],
+)
+def test_other_bytes_are_refused(value: bytes | None) -> None:
+    """What is not a decision is refused and the topic's name is called into question."""
+    with pytest.raises(UsageError, match="check the name of the decisions topic"):
+        decode_decision(value)
+
+
+def test_fields_are_published_in_the_documented_order() -> None:
+    """Readers may rely on the order of fields."""
+    assert FIELDS == ("id", "decision", "reason", "score", "threshold", "tau", "gamma", "fpr", "t", "model")
+    assert REASON_NAMES == ("score", "warmup", "budget", "invalid")
+
+
+def test_names_are_readable() -> None:
+    """Default ids and model names have their documented form."""
+    assert default_id("orders", 3, 42) == "orders/3/42"
+    assert model_name(1, "abcdef12") == "1:abcdef12"
+
+
+@pytest.mark.parametrize(("event_time", "published"), [(5, 5), (1, 1), (0, 1), (-1, 1)])
+def test_timestamps_below_one_become_one(event_time: int, published: int) -> None:
+    """A timestamp that a client would read as "now" is not passed on."""
+    assert published_timestamp(event_time) == published
+
+
+def test_decisions_carry_the_offset_and_the_trace_and_nothing_else() -> None:
+    """Trace headers pass as they came, in any case and even repeated; all others stay behind."""
+    headers = [("id", b"a"), ("X-B3-TraceId", b"1"), ("traceparent", b"2"), ("npstream-offset", b"9"), ("b3", None)]
+
+    assert decision_headers(42, ()) == [("npstream-offset", b"42")]
+    assert decision_headers(42, headers) == [
+        ("npstream-offset", b"42"),
+        ("X-B3-TraceId", b"1"),
+        ("traceparent", b"2"),
+        ("b3", None),
+    ]
+    assert all(len(decision_headers(0, [(name, b"")])) == 2 for name in TRACE_HEADERS)
