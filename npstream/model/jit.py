@@ -1,0 +1,55 @@
+"""The one decorator every compiled function of the model carries.
+
+No fast-math, no division checks, the GIL released, machine code kept on disk.
+Numba names its disk cache after the file of the decorated function alone: a
+changed helper in another file would leave stale machine code behind, and with
+it the old bits. Here a cache entry is named after the source of the whole room.
+"""
+
+import hashlib
+import importlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., object])
+
+DISABLED: bool = bool(getattr(numba.config, "DISABLE_JIT", False))
+"""True under NUMBA_DISABLE_JIT=1: the same functions run as plain Python."""
+
+
+def jit(function: F) -> F:
+    """Compile `function` on its first call for each signature; plain Python when numba is disabled.
+
+    Never fails for want of a writable cache directory: it then compiles anew in every process.
+    """
+    compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy", boundscheck=False)(function)
+    if not DISABLED:
+        _try_cache(compiled)
+    return cast(F, compiled)
+
+
+def _try_cache(dispatcher: Any) -> None:
+    """Best effort. Numba raises RuntimeError when no directory is writable, and its internals may move."""
+    try:
+        caching: Any = importlib.import_module("numba.core.caching")
+        kept = caching.FunctionCache(dispatcher.py_func)
+        kept._cache_file = caching.IndexDataCacheFile(
+            cache_path=kept.cache_path,
+            filename_base=f"{kept._impl.filename_base}.{_source_digest()}",
+            source_stamp=_source_digest(),
+        )
+        dispatcher._cache = kept
+    except (RuntimeError, ImportError, AttributeError, TypeError, OSError):
+        return
+
+
+@cache
+def _source_digest() -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,283 @@
+"""The event loop: one compiled call runs a sequence of operations over one model's state.
+
+Score precedes learning, scoring changes nothing that was learned, and one event
+follows another, so that any split of a sequence into calls gives the same bytes.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.model.generator import uniform
+from npstream.model.jit import jit
+from npstream.model.maths import exp
+from npstream.model.network import GAMMA, PRIOR, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
+from npstream.model.threshold import FPR, OUTSTANDING, Floats, Ints, Q, Rule, judge, note_issue, settle, track
+
+Bytes = npt.NDArray[np.int8]
+
+# Operations. PEEK scores and decides without any bookkeeping.
+SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK = range(5)
+# Presets and input transforms as numbers.
+PLUS, PAPER, EXTERNAL = range(3)
+RAW, UNIT, ZSCORE = range(3)
+# clock: learned negatives and targets, write position and hits of the window, draws taken, stream number.
+LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM = range(6)
+CLOCKS = 6
+
+# Share of targets: forgets over about 1,000 events.
+_PRIOR_RATE = 1e-3
+_MU_MAX = 20.0
+_GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
+# The paper bounds neither; these only keep numbers finite for ever.
+_PAPER_MU_MAX = 1e6
+_PAPER_GAMMA_MIN, _PAPER_GAMMA_MAX = 1e-6, 1e6
+# Directions learn at their own rate, eta * 10 / sqrt(d).
+_ALPHA_GAIN = 10.0
+
+
+class Plan(NamedTuple):
+    """The parameters as the kernel reads them."""
+
+    preset: int
+    input: int
+    eta: float
+    beta: float
+    lam: float
+    stochastic: bool
+    one_class: bool
+    learning: bool
+    key: np.uint64
+
+
+class Scaler(NamedTuple):
+    """Moments and range of the features (see `scaler`); empty where unused."""
+
+    mean: Floats
+    m2: Floats
+    inv_sd: Floats
+    low: Floats
+    high: Floats
+
+
+class State(NamedTuple):
+    """All that a model knows."""
+
+    level: Floats
+    tally: Ints
+    clock: Ints
+    window: npt.NDArray[np.uint8]
+    net: Network
+    scaler: Scaler
+
+
+class Feed(NamedTuple):
+    """Operations in order, one row each; `decided` holds the published decision of each parked slot."""
+
+    code: Bytes
+    x: npt.NDArray[np.float32]
+    score: Floats
+    y: Bytes
+    slot: npt.NDArray[np.int32]
+    decided: Bytes
+
+
+class Rows(NamedTuple):
+    """What each operation found, before it learned."""
+
+    decision: Bytes
+    reason: Bytes
+    score: Floats
+    threshold: Floats
+    gamma: Floats
+    fpr: Floats
+    t: Ints
+
+
+@jit
+def run(feed: Feed, plan: Plan, rule: Rule, state: State, work: Scratch, rows: Rows) -> None:
+    """Run every operation of `feed` in order, changing `state`, `feed.decided` and `rows` in place."""
+    level, tally, clock = state.level, state.tally, state.clock
+    for e in range(feed.code.size):
+        op = feed.code[e]
+        slot = feed.slot[e]
+        f = 0.0
+        decision, reason = 0, 0
+        if op == RELEASE:
+            _free(feed.decided[slot], tally)
+        else:
+            f = _score(feed, e, plan, state, work)
+            decision, reason = judge(f, rule, level, tally)
+        if op == LEARN and slot >= 0:
+            decision = feed.decided[slot]
+        rows.decision[e] = decision
+        rows.reason[e] = reason
+        rows.score[e] = f
+        rows.threshold[e] = level[Q]
+        rows.gamma[e] = state.net.head[GAMMA]
+        rows.fpr[e] = level[FPR]
+        rows.t[e] = clock[LEARNED_NEG] + clock[LEARNED_POS]
+        if op == SCORE:
+            note_issue(reason, tally)
+            if slot >= 0:
+                feed.decided[slot] = decision
+            if decision > 0:
+                tally[OUTSTANDING] += 1
+        elif op == SCORE_LEARN:
+            note_issue(reason, tally)
+            _label(f, feed.y[e], decision, plan, rule, state, work)
+        elif op == LEARN:
+            if slot >= 0:
+                _free(decision, tally)
+            _label(f, feed.y[e], decision, plan, rule, state, work)
+
+
+@jit
+def _free(decision: int, tally: Ints) -> None:
+    """An alarm is no longer waiting for its label."""
+    if decision > 0:
+        tally[OUTSTANDING] -= 1
+
+
+@jit
+def _score(feed: Feed, e: int, plan: Plan, state: State, work: Scratch) -> float:
+    if plan.preset == EXTERNAL:
+        return float(feed.score[e])
+    x = work.x
+    for i in range(x.size):
+        x[i] = feed.x[e, i]
+    return _score_features(plan, state, work)
+
+
+@jit
+def _score_features(plan: Plan, state: State, work: Scratch) -> float:
+    if plan.input == ZSCORE:
+        standardise(work.x, state.scaler.mean, state.scaler.inv_sd, work.z)
+    elif plan.input == UNIT:
+        to_unit_norm(work.x, work.z)
+    else:
+        for i in range(work.z.size):
+            work.z[i] = work.x[i]
+    return forward(state.net, _scale(plan, work), work)
+
+
+@jit
+def _scale(plan: Plan, work: Scratch) -> float:
+    """The paper's 1/sqrt(D) (eq. 9); `plus` leaves it to Adagrad."""
+    return 1.0 / math.sqrt(work.t.size) if plan.preset == PAPER else 1.0
+
+
+@jit
+def _label(f: float, y: int, decision: int, plan: Plan, rule: Rule, state: State, work: Scratch) -> None:
+    """Account for a label, then learn from it unless the model is frozen."""
+    settle(y, decision, rule, state.level, state.tally)
+    if not plan.learning:
+        return
+    clock = state.clock
+    clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
+    if plan.preset != EXTERNAL:
+        _learn(f, y, plan, rule.tau, state, work)
+    if y < 0 and plan.preset != PAPER:
+        track(f, rule.tau, state.level, state.tally)
+
+
+@jit
+def _learn(f: float, y: int, plan: Plan, tau: float, state: State, work: Scratch) -> None:
+    """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
+    _descend(f, y, plan, state, work)
+    if plan.stochastic:
+        _move_gamma_stochastic(f, y, plan, tau, state)
+    elif y < 0:
+        _move_gamma(f, plan, tau, state)
+    scaler = state.scaler
+    t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
+    widen(work.x, t, scaler.mean, scaler.inv_sd, scaler.low, scaler.high)
+    absorb(work.x, t, scaler.mean, scaler.m2, scaler.inv_sd)
+    if plan.one_class and y < 0:
+        _draw_target(plan, state, work)
+        _descend(_score_features(plan, state, work), 1, plan, state, work)
+
+
+@jit
+def _draw_target(plan: Plan, state: State, work: Scratch) -> None:
+    """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
+    scaler, clock = state.scaler, state.clock
+    for i in range(work.x.size):
+        share = uniform(plan.key, clock[DRAWS])
+        clock[DRAWS] += 1
+        work.x[i] = scaler.low[i] + share * (scaler.high[i] - scaler.low[i])
+
+
+@jit
+def _descend(f: float, y: int, plan: Plan, state: State, work: Scratch) -> None:
+    """One step of the network on the weighted loss of this event."""
+    if plan.preset == PLUS:
+        mu = _weight(y, plan, state)
+        # Logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores.
+        g = -y * mu / (1.0 + exp(y * f))
+        adagrad_step(state.net, g, plan.eta, plan.eta * _ALPHA_GAIN / math.sqrt(work.z.size), work)
+    else:
+        mu = _paper_weight(y, plan, state)
+        # l^2(m) exp(m) of eqs. 14-16, written so that it cannot overflow.
+        decay = exp(-abs(f))
+        g = -y * mu * decay / ((1.0 + decay) * (1.0 + decay))
+        sgd_step(state.net, g, _scale(plan, work), plan.eta * _fading(plan, state.clock), plan.lam, work)
+
+
+@jit
+def _weight(y: int, plan: Plan, state: State) -> float:
+    """mu of eq. 13 with a forgetful share of targets; one-class targets are half of what is learned."""
+    head = state.net.head
+    if not plan.one_class:
+        head[PRIOR] += _PRIOR_RATE * ((1.0 if y > 0 else 0.0) - head[PRIOR])
+    mu = 1.0 / head[PRIOR] if y > 0 else head[GAMMA] / (1.0 - head[PRIOR])
+    return float(min(mu, _MU_MAX))
+
+
+@jit
+def _paper_weight(y: int, plan: Plan, state: State) -> float:
+    """mu of eq. 13 (Algorithm 1, line 8); the classes of one-class mode are balanced by construction."""
+    clock, gamma = state.clock, state.net.head[GAMMA]
+    t = clock[LEARNED_NEG] + clock[LEARNED_POS]
+    cost = 1.0 if y > 0 else gamma
+    share = 2.0 if plan.one_class else t / clock[LEARNED_POS if y > 0 else LEARNED_NEG]
+    return float(min(cost * share, _PAPER_MU_MAX))
+
+
+@jit
+def _fading(plan: Plan, clock: Ints) -> float:
+    """(1 + lambda (t - 1))^-1 of Algorithm 1, line 13."""
+    return float(1.0 / (1.0 + plan.lam * (clock[LEARNED_NEG] + clock[LEARNED_POS] - 1)))
+
+
+@jit
+def _move_gamma(f: float, plan: Plan, tau: float, state: State) -> None:
+    """gamma (1 + beta (P_fa - tau)), P_fa the share of f > 0 among the last W negatives (eq. 17)."""
+    clock, window, head = state.clock, state.window, state.net.head
+    at = clock[WINDOW_AT]
+    hit = np.uint8(1) if f > 0.0 else np.uint8(0)
+    clock[WINDOW_HITS] += np.int64(hit) - np.int64(window[at])
+    window[at] = hit
+    clock[WINDOW_AT] = (at + 1) % window.size
+    share = clock[WINDOW_HITS] / min(clock[LEARNED_NEG], window.size)
+    head[GAMMA] = _clamp(head[GAMMA] * (1.0 + plan.beta * _fading(plan, clock) * (share - tau)), plan.preset)
+
+
+@jit
+def _move_gamma_stochastic(f: float, y: int, plan: Plan, tau: float, state: State) -> None:
+    """gamma + beta (1{y = -1} t/n- l(y f) - tau): the additive form of section IV."""
+    clock, head = state.clock, state.net.head
+    error = 0.0
+    if y < 0:
+        error = (clock[LEARNED_NEG] + clock[LEARNED_POS]) / clock[LEARNED_NEG] / (1.0 + exp(-f))
+    head[GAMMA] = _clamp(head[GAMMA] + plan.beta * _fading(plan, clock) * (error - tau), plan.preset)
+
+
+@jit
+def _clamp(gamma: float, preset: int) -> float:
+    if preset == PLUS:
+        return min(max(gamma, _GAMMA_MIN), _GAMMA_MAX)
+    return min(max(gamma, _PAPER_GAMMA_MIN), _PAPER_GAMMA_MAX)

@@ -1,0 +1,26 @@
+"""Sums in one order, whatever the vector width of the processor."""
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.model.jit import jit
+
+
+@jit
+def lane_sum(values: npt.NDArray[np.float64], n: int) -> float:
+    """Sum of the first n values: eight running sums, joined pairwise, then the tail one by one."""
+    a = b = c = d = e = f = g = h = 0.0
+    whole = n - n % 8
+    for j in range(0, whole, 8):
+        a += values[j]
+        b += values[j + 1]
+        c += values[j + 2]
+        d += values[j + 3]
+        e += values[j + 4]
+        f += values[j + 5]
+        g += values[j + 6]
+        h += values[j + 7]
+    total = ((a + e) + (c + g)) + ((b + f) + (d + h))
+    for j in range(whole, n):
+        total += values[j]
+    return total

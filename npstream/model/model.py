@@ -1,0 +1,379 @@
+"""One online Neyman-Pearson classifier: what a notebook and a stream worker both hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.errors import SettingsError
+from npstream.model import coldstart, kernel
+from npstream.model import threshold as gate
+from npstream.model.generator import key_of
+from npstream.model.jit import DISABLED
+from npstream.model.network import BIAS_ACC, GAMMA, PRIOR
+from npstream.model.params import Params
+from npstream.model.state import (
+    Array,
+    empty_state,
+    named_arrays,
+    scratch_for,
+    state_bytes,
+    state_digest,
+    state_from_bytes,
+)
+
+Floats = npt.NDArray[np.float64]
+Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
+
+
+class Op(IntEnum):
+    """What to do with one row of a batch."""
+
+    SCORE = kernel.SCORE
+    """Score and decide; the observation waits for its label (`slot`)."""
+    SCORE_LEARN = kernel.SCORE_LEARN
+    """Score and decide, then learn from the label that came along."""
+    LEARN = kernel.LEARN
+    """The label of an observation decided earlier: score it anew, learn."""
+    RELEASE = kernel.RELEASE
+    """An observation will never get a label: its alarm is no longer outstanding."""
+
+
+class Reason(IntEnum):
+    """Why a decision is what it is."""
+
+    SCORE = gate.BY_SCORE
+    WARMUP = gate.BY_WARMUP
+    BUDGET = gate.BY_BUDGET
+    INVALID = 3
+    """Never made here: for events that could not be decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What each row of a batch found, before it learned; one entry per row.
+
+    `decision` is 1 or -1 (0 for RELEASE), for LEARN the published one. `score`
+    of a LEARN row is that of the current model. `threshold`, `gamma`, `fpr`
+    (recent estimate) and `t` (events learned so far) are those decided with.
+    """
+
+    decision: npt.NDArray[np.int8]
+    reason: npt.NDArray[np.int8]
+    score: Floats
+    threshold: Floats
+    gamma: Floats
+    fpr: Floats
+    t: npt.NDArray[np.int64]
+
+
+class Model:
+    """Online Neyman-Pearson classifier with fixed-size state.
+
+    Deterministic: the same parameters, stream number and operations give the
+    same bytes, however they are batched and on whatever processor. Not safe for
+    use by two threads at once; the compiled call releases the GIL.
+    """
+
+    def __init__(self, params: Params, state: kernel.State) -> None:
+        self.params = params
+        self._state = state
+        self._work = scratch_for(params)
+        self._rule = (
+            gate.ungated(params.tau)
+            if params.preset == "paper"
+            else gate.rule_of(params.tau, params.budget, params.charge)
+        )
+        self._plan = _plan_of(params, int(state.clock[kernel.STREAM]))
+        self._names: tuple[str, ...] | None = None
+
+    @classmethod
+    def create(cls, params: Params, stream: int = 0) -> Self:
+        """A cold start keyed by (params.seed, stream)."""
+        if not 0 <= stream < 2**63:
+            raise SettingsError([f"stream: {stream!r} is not a whole number from 0 to {2**63 - 1}"])
+        state = empty_state(params)
+        state.clock[kernel.STREAM] = stream
+        state.net.head[GAMMA] = 1.0
+        state.net.head[PRIOR] = 0.5
+        state.net.head[BIAS_ACC] = 0.0
+        if params.preset != "external":
+            kind = ("rbf", "laplacian", "matern").index(params.kernel)
+            with np.errstate(over="ignore"):
+                state.clock[kernel.DRAWS] = coldstart.draw_network(
+                    _key(params.seed, stream), kind, params.g, params.preset == "plus", state.net
+                )
+        return cls(params, state)
+
+    def with_params(self, params: Params) -> Self:
+        """The same state under other parameters; raises `SettingsError` for those that cannot change."""
+        self.params.check_change(params)
+        return type(self).from_bytes(params, self.to_bytes())
+
+    # Batches
+
+    def run(
+        self,
+        code: npt.NDArray[np.int8],
+        x: npt.NDArray[np.float32],
+        score: Floats,
+        y: npt.NDArray[np.int8],
+        slot: npt.NDArray[np.int32],
+        decided: npt.NDArray[np.int8],
+    ) -> Outcome:
+        """Run n operations in order in one compiled call, the GIL released.
+
+        `code` int8[n] of `Op`; `x` float32[n, d] features; `score` float64[n] for
+        preset external (else unused); `y` int8[n], 1 or -1 where the operation
+        learns; `slot` int32[n] place in `decided` or -1; `decided` int8[capacity],
+        the published decisions of waiting observations, kept by the caller.
+
+        SCORE changes only what was issued: `decided[slot]`, outstanding and
+        withheld alarms. LEARN feeds the score of the current model to gradient
+        and threshold and the published decision to the budget (without a slot:
+        the decision the current model would take). A frozen model
+        (`learning=False`) still charges the budget and counts. Shapes and values
+        are trusted.
+        """
+        n = code.size
+        outcome = Outcome(
+            decision=np.empty(n, np.int8),
+            reason=np.empty(n, np.int8),
+            score=np.empty(n, np.float64),
+            threshold=np.empty(n, np.float64),
+            gamma=np.empty(n, np.float64),
+            fpr=np.empty(n, np.float64),
+            t=np.empty(n, np.int64),
+        )
+        rows = kernel.Rows(
+            outcome.decision,
+            outcome.reason,
+            outcome.score,
+            outcome.threshold,
+            outcome.gamma,
+            outcome.fpr,
+            outcome.t,
+        )
+        feed = kernel.Feed(code, x, score, y, slot, decided)
+        if DISABLED:
+            with np.errstate(over="ignore"):
+                kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
+        else:
+            kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
+        return outcome
+
+    def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:
+        """Test, then train, over rows in order: each is decided by what was learned before it."""
+        rows, scores = self._rows(X)
+        labels = _labels(y, len(rows))
+        return self._run_all(Op.SCORE_LEARN, rows, scores, labels)
+
+    def learn_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn from rows in order."""
+        self.stream(X, y)
+        return self
+
+    def score_many(self, X: npt.ArrayLike) -> Floats:
+        """Scores of rows; changes nothing."""
+        return self._peek(X).score
+
+    def decide_many(self, X: npt.ArrayLike) -> npt.NDArray[np.int8]:
+        """Decisions (1 or -1) on rows; changes nothing."""
+        return self._peek(X).decision
+
+    # One observation at a time
+
+    def score_one(self, x: Observation) -> float:
+        """The score of one observation; changes nothing. Dicts of features are read in sorted order of names."""
+        return float(self._peek(self._row(x)).score[0])
+
+    def decide_one(self, x: Observation) -> int:
+        """1 for target, -1 otherwise, by score, threshold, warm-up and budget; changes nothing."""
+        return int(self._peek(self._row(x)).decision[0])
+
+    def learn_one(self, x: Observation, y: int | bool) -> None:
+        """Learn from one labelled observation; its decision is the one the model takes now."""
+        self.stream(self._row(x), [y])
+
+    # State
+
+    def to_bytes(self) -> bytes:
+        """Everything the model knows, in one canonical form (layout in `npstream.model.state`)."""
+        return state_bytes(self._state)
+
+    @classmethod
+    def from_bytes(cls, params: Params, data: bytes) -> Self:
+        """The inverse of `to_bytes`; raises `StateCorrupt` when the bytes cannot belong to `params`."""
+        return cls(params, state_from_bytes(params, data))
+
+    def digest(self) -> str:
+        """32 hex digits: equal digests mean equal state."""
+        return state_digest(self._state)
+
+    def arrays(self) -> dict[str, Array]:
+        """The state by name, in the order of `to_bytes`. Views: copy before the next event if you keep them."""
+        return named_arrays(self._state)
+
+    # What it knows
+
+    @property
+    def t(self) -> int:
+        """Events learned so far."""
+        return int(self._state.clock[kernel.LEARNED_NEG] + self._state.clock[kernel.LEARNED_POS])
+
+    @property
+    def negatives(self) -> int:
+        """Labelled non-targets."""
+        return int(self._state.tally[gate.NEGATIVES])
+
+    @property
+    def positives(self) -> int:
+        """Labelled targets."""
+        return int(self._state.tally[gate.POSITIVES])
+
+    @property
+    def false_alarms(self) -> int:
+        """Alarms on labelled non-targets."""
+        return int(self._state.tally[gate.FALSE_ALARMS])
+
+    @property
+    def detections(self) -> int:
+        """Alarms on labelled targets."""
+        return int(self._state.tally[gate.DETECTIONS])
+
+    @property
+    def outstanding(self) -> int:
+        """Alarms whose label has not come."""
+        return int(self._state.tally[gate.OUTSTANDING])
+
+    @property
+    def held(self) -> int:
+        """Alarms withheld during warm-up."""
+        return int(self._state.tally[gate.HELD])
+
+    @property
+    def withheld(self) -> int:
+        """Alarms withheld by the budget."""
+        return int(self._state.tally[gate.WITHHELD])
+
+    @property
+    def threshold(self) -> float:
+        """A score above it is an alarm, warm-up and budget permitting."""
+        return float(self._state.level[gate.Q])
+
+    @property
+    def gamma(self) -> float:
+        """The Lagrange multiplier: relative cost of a false alarm."""
+        return float(self._state.net.head[GAMMA])
+
+    @property
+    def fpr(self) -> float:
+        """Recent false-positive rate of published decisions."""
+        return float(self._state.level[gate.FPR])
+
+    @property
+    def tpr(self) -> float:
+        """Recent detection rate of published decisions."""
+        return float(self._state.level[gate.TPR])
+
+    @property
+    def warming_up(self) -> bool:
+        """True until enough labelled negatives were seen to allow an alarm."""
+        return int(self._state.tally[gate.TRACKED]) < self._rule.warmup
+
+    @property
+    def budget_left(self) -> float:
+        """False alarms the bucket can still take before it withholds; infinite for preset paper."""
+        charged = float(self._state.level[gate.BUCKET]) + self._rule.by_issue * self.outstanding
+        return self._rule.capacity - charged
+
+    def learned_kernel(self) -> Floats:
+        """float64[d, d], the covariance of the trained directions.
+
+        Taken as a Gaussian spectrum S it is the kernel exp(-u'Su/2): a
+        non-isotropic rbf kernel learned from the stream (the paper's first remark).
+        """
+        alpha = self._state.net.alpha
+        centred = alpha - alpha.mean(axis=1, keepdims=True)
+        return np.asarray(centred @ centred.T / alpha.shape[1], np.float64)
+
+    def __repr__(self) -> str:
+        p = self.params
+        shape = "" if p.preset == "external" else f", d={p.d}, D={p.D}"
+        known = f"{self.negatives} negatives, {self.positives} targets"
+        rates = f"FPR {self.fpr:.3g}, TPR {self.tpr:.3g}, threshold {self.threshold:.4g}"
+        phase = "warming up, " if self.warming_up else ""
+        frozen = "" if p.learning else ", frozen"
+        return f"<Model {p.preset}{shape}, tau={p.tau:g}: {phase}{known}, {rates}{frozen}>"
+
+    # Input
+
+    def _peek(self, X: npt.ArrayLike) -> Outcome:
+        rows, scores = self._rows(X)
+        return self._run_all(kernel.PEEK, rows, scores, np.zeros(len(rows), np.int8))
+
+    def _run_all(self, op: int, rows: npt.NDArray[np.float32], scores: Floats, labels: npt.NDArray[np.int8]) -> Outcome:
+        n = len(rows)
+        return self.run(np.full(n, op, np.int8), rows, scores, labels, np.full(n, -1, np.int32), np.empty(0, np.int8))
+
+    def _rows(self, X: npt.ArrayLike) -> tuple[npt.NDArray[np.float32], Floats]:
+        """Features (none for external) and scores (zero unless external) of a batch, checked."""
+        if self.params.preset == "external":
+            scores = np.ascontiguousarray(X, np.float64).reshape(-1)
+            _refuse_unless(bool(np.isfinite(scores).all()), "scores: not all are finite numbers")
+            return np.empty((scores.size, 0), np.float32), scores
+        d = self.params.d
+        rows = np.ascontiguousarray(X, np.float32)
+        _refuse_unless(rows.ndim == 2 and rows.shape[1] == d, f"X: shape {rows.shape} is not (rows, {d})")
+        _refuse_unless(bool(np.isfinite(rows).all()), "X: not all features are finite float32 numbers")
+        return rows, np.zeros(len(rows), np.float64)
+
+    def _row(self, x: Observation) -> npt.ArrayLike:
+        if isinstance(x, Mapping):
+            names = tuple(sorted(x))
+            if self._names is None:
+                self._names = names
+            _refuse_unless(
+                names == self._names, f"x: features {', '.join(names)} are not {', '.join(self._names)} as before"
+            )
+            x = [x[name] for name in names]
+        row = np.asarray(x)
+        return row.reshape(1, -1) if self.params.preset != "external" else row.reshape(-1)
+
+
+def _labels(y: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
+    """Labels as 1 and -1; 0 and false count as non-target."""
+    given = np.asarray(y)
+    _refuse_unless(given.shape == (n,), f"y: shape {given.shape} is not ({n},), one label for each row")
+    known = np.isin(given, (1, 0, -1))
+    if not known.all():
+        _refuse_unless(False, f"y: label {given[~known][0]!r} is not one of 1, -1, 0, true, false")
+    return np.where(given > 0, 1, -1).astype(np.int8)
+
+
+def _refuse_unless(holds: bool, problem: str) -> None:
+    if not holds:
+        raise SettingsError([problem])
+
+
+def _key(seed: int, stream: int) -> np.uint64:
+    return np.uint64(key_of(np.uint64(seed), np.uint64(stream)))
+
+
+def _plan_of(params: Params, stream: int) -> kernel.Plan:
+    with np.errstate(over="ignore"):
+        key = _key(params.seed, stream)
+    return kernel.Plan(
+        preset=("plus", "paper", "external").index(params.preset),
+        input=("raw", "unit", "zscore").index(params.input),
+        eta=params.eta,
+        beta=params.beta,
+        lam=params.lam,
+        stochastic=params.gamma_update == "stochastic",
+        one_class=params.one_class,
+        learning=params.learning,
+        key=key,
+    )

@@ -1,0 +1,156 @@
+"""The network: D random Fourier features whose directions are trained, and a linear output.
+
+Unit j has a direction alpha[:, j], a cosine weight wc[j] and a sine weight ws[j]:
+
+    f(z) = scale * sum_j (wc_j cos(alpha_j'z) + ws_j sin(alpha_j'z)) + b       (eqs. 5, 8, 9)
+
+alpha is stored as d rows of D contiguous units, so that every loop over units is
+vector code. Equation numbers are those of Can and Ozkan (2020).
+"""
+
+import math
+from typing import NamedTuple
+
+from npstream.model.jit import jit
+from npstream.model.lanes import lane_sum
+from npstream.model.maths import sincos
+from npstream.model.threshold import Floats
+
+# head: Lagrange multiplier, share of targets, output bias and its accumulator.
+GAMMA, PRIOR, BIAS, BIAS_ACC = range(4)
+HEADS = 4
+
+# Accumulators forget over about 10,000 events, so that learning can begin anew after a change.
+_FORGET = 1.0 - 1e-4
+# Start of the accumulators: small enough not to slow the first steps, large enough to divide by.
+_ACC_FLOOR = 1e-8
+
+
+class Network(NamedTuple):
+    """Weights and Adagrad accumulators; the accumulators are empty where plain SGD trains."""
+
+    alpha: Floats
+    wc: Floats
+    ws: Floats
+    acc_c: Floats
+    acc_s: Floats
+    acc_a: Floats
+    head: Floats
+
+
+class Scratch(NamedTuple):
+    """Reused memory of one event; nothing in it outlives the event."""
+
+    x: Floats
+    z: Floats
+    squares: Floats
+    cos: Floats
+    sin: Floats
+    t: Floats
+
+
+@jit
+def forward(net: Network, scale: float, work: Scratch) -> float:
+    """The score of work.z; leaves cosines and sines in `work` for a gradient step."""
+    _angles(net.alpha, work.z, work.t)
+    _features(work.t, work.cos, work.sin)
+    _weigh(net.wc, net.ws, work.cos, work.sin, work.t)
+    return float(scale * lane_sum(work.t, work.t.size) + net.head[BIAS])
+
+
+@jit
+def _angles(alpha: Floats, z: Floats, t: Floats) -> None:
+    """alpha'z for every unit. Four features at a time spare memory traffic and keep the order of the sum."""
+    d, units = alpha.shape
+    for j in range(units):
+        t[j] = 0.0
+    whole = d - d % 4
+    for i in range(0, whole, 4):
+        z0, z1, z2, z3 = z[i], z[i + 1], z[i + 2], z[i + 3]
+        for j in range(units):
+            t[j] = (((t[j] + alpha[i, j] * z0) + alpha[i + 1, j] * z1) + alpha[i + 2, j] * z2) + alpha[i + 3, j] * z3
+    for i in range(whole, d):
+        z0 = z[i]
+        for j in range(units):
+            t[j] += alpha[i, j] * z0
+
+
+@jit
+def _features(angle: Floats, cos: Floats, sin: Floats) -> None:
+    for j in range(angle.size):
+        sin[j], cos[j] = sincos(angle[j])
+
+
+@jit
+def _weigh(wc: Floats, ws: Floats, cos: Floats, sin: Floats, t: Floats) -> None:
+    for j in range(t.size):
+        t[j] = wc[j] * cos[j] + ws[j] * sin[j]
+
+
+@jit
+def _slopes(net: Network, g: float, work: Scratch) -> None:
+    """g * df/d(angle) of every unit into work.t, with the weights before their own step (eq. 16)."""
+    t, cos, sin, wc, ws = work.t, work.cos, work.sin, net.wc, net.ws
+    for j in range(t.size):
+        t[j] = g * (ws[j] * cos[j] - wc[j] * sin[j])
+
+
+@jit
+def _turn(alpha: Floats, z: Floats, t: Floats) -> None:
+    """alpha_j -= t_j z."""
+    for i in range(z.size):
+        zi = z[i]
+        for j in range(t.size):
+            alpha[i, j] -= t[j] * zi
+
+
+@jit
+def adagrad_step(net: Network, g: float, eta: float, eta_alpha: float, work: Scratch) -> None:
+    """One step against the gradient g of the loss by f: per-weight Adagrad, one accumulator per direction."""
+    _slopes(net, g, work)
+    _scale_slopes(net.acc_a, _squared_norm(work.z, work.squares), eta_alpha, work.t)
+    _turn(net.alpha, work.z, work.t)
+    _adagrad(net.wc, net.acc_c, work.cos, g, eta)
+    _adagrad(net.ws, net.acc_s, work.sin, g, eta)
+    head = net.head
+    head[BIAS_ACC] = _FORGET * head[BIAS_ACC] + g * g
+    head[BIAS] -= eta * g / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
+
+
+@jit
+def _squared_norm(z: Floats, squares: Floats) -> float:
+    """z'z; `squares` is overwritten."""
+    for i in range(z.size):
+        squares[i] = z[i] * z[i]
+    return lane_sum(squares, z.size)
+
+
+@jit
+def _scale_slopes(acc: Floats, norm2: float, rate: float, t: Floats) -> None:
+    for j in range(t.size):
+        acc[j] = _FORGET * acc[j] + t[j] * t[j] * norm2
+        t[j] = rate * t[j] / math.sqrt(acc[j] + _ACC_FLOOR)
+
+
+@jit
+def _adagrad(w: Floats, acc: Floats, feature: Floats, g: float, eta: float) -> None:
+    for j in range(w.size):
+        slope = g * feature[j]
+        acc[j] = _FORGET * acc[j] + slope * slope
+        w[j] -= eta * slope / math.sqrt(acc[j] + _ACC_FLOOR)
+
+
+@jit
+def sgd_step(net: Network, g: float, scale: float, eta: float, lam: float, work: Scratch) -> None:
+    """One plain step (eqs. 14-16): as printed, the direction's gradient has no factor `scale`."""
+    _slopes(net, eta * g, work)
+    _turn(net.alpha, work.z, work.t)
+    _sgd(net.wc, work.cos, eta * g * scale, eta * lam)
+    _sgd(net.ws, work.sin, eta * g * scale, eta * lam)
+    net.head[BIAS] -= eta * g
+
+
+@jit
+def _sgd(w: Floats, feature: Floats, step: float, shrink: float) -> None:
+    for j in range(w.size):
+        w[j] -= shrink * w[j] + step * feature[j]

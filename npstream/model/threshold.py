@@ -1,0 +1,121 @@
+"""Threshold, false-alarm budget, warm-up hold and counters: the gate between a score and a decision.
+
+Needs nothing but scores, labels and decisions, whoever made them. State is two
+small vectors, `level` (float64) and `tally` (int64), indexed by the names below.
+
+The threshold q follows the (1 - 0.97 tau) quantile of the negatives' scores by
+steps of its own sign (online quantile tracking), in units of their mean absolute
+deviation. The bucket J counts false alarms against tau per labelled negative:
+
+    J <- max(-C, J + 1{alarm} - tau)     on each labelled negative
+    alarms are withheld unless J < C     (`charge: label`)
+                            or J + O < C (`charge: issue`, O = alarms without a label yet)
+
+so that on every window of n labelled negatives, whatever the data and the model,
+false alarms <= tau n + 2C + 1 (+ alarms on negatives issued and not yet labelled
+in label mode).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.model.jit import jit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# level: threshold, running mean and mean absolute deviation of negative scores, bucket, recent rates.
+Q, CENTRE, SCALE, BUCKET, FPR, TPR = range(6)
+LEVELS = 6
+# tally: negatives the threshold has seen, labelled events, errors, alarms without a label, alarms withheld.
+TRACKED, NEGATIVES, POSITIVES, FALSE_ALARMS, DETECTIONS, OUTSTANDING, HELD, WITHHELD = range(8)
+TALLIES = 8
+
+# Reasons, as published with a decision.
+BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
+
+# An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power.
+_TARGET = 0.97
+# Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
+_STEP, _STEP_FLOOR = 5.0, 0.05
+_SCALE_RATE = 0.002
+_WARMUP_MAX = 100
+_TPR_RATE = 1.0 / 500.0
+
+
+class Rule(NamedTuple):
+    """What the gate enforces. `capacity` is C (infinite: no budget), `by_issue` 1.0 to count outstanding alarms."""
+
+    tau: float
+    capacity: float
+    by_issue: float
+    warmup: int
+
+
+def rule_of(tau: float, budget: float, charge: str) -> Rule:
+    """The rule of a tracked threshold: no alarm before min(1/tau, 100) labelled negatives."""
+    return Rule(tau, budget, 1.0 if charge == "issue" else 0.0, math.ceil(min(1.0 / tau, _WARMUP_MAX)))
+
+
+UNGATED_CAPACITY = math.inf
+
+
+def ungated(tau: float) -> Rule:
+    """The rule of a fixed threshold: every score above it is an alarm, counters only."""
+    return Rule(tau, UNGATED_CAPACITY, 0.0, 0)
+
+
+@jit
+def judge(score: float, rule: Rule, level: Floats, tally: Ints) -> tuple[int, int]:
+    """The decision (1 or -1) on a score and its reason. Changes nothing."""
+    if not score > level[Q]:
+        return -1, BY_SCORE
+    if tally[TRACKED] < rule.warmup:
+        return -1, BY_WARMUP
+    if not level[BUCKET] + rule.by_issue * tally[OUTSTANDING] < rule.capacity:
+        return -1, BY_BUDGET
+    return 1, BY_SCORE
+
+
+@jit
+def note_issue(reason: int, tally: Ints) -> None:
+    """Count an alarm that was withheld."""
+    if reason == BY_WARMUP:
+        tally[HELD] += 1
+    elif reason == BY_BUDGET:
+        tally[WITHHELD] += 1
+
+
+@jit
+def settle(y: int, decision: int, rule: Rule, level: Floats, tally: Ints) -> None:
+    """A label came: charge the bucket with the published decision and count."""
+    alarm = 1.0 if decision > 0 else 0.0
+    if y > 0:
+        tally[POSITIVES] += 1
+        tally[DETECTIONS] += np.int64(alarm)
+        level[TPR] += max(1.0 / tally[POSITIVES], _TPR_RATE) * (alarm - level[TPR])
+    else:
+        tally[NEGATIVES] += 1
+        tally[FALSE_ALARMS] += np.int64(alarm)
+        level[FPR] += max(1.0 / tally[NEGATIVES], 0.05 * rule.tau) * (alarm - level[FPR])
+        level[BUCKET] = max(-rule.capacity, level[BUCKET] + alarm - rule.tau)
+
+
+@jit
+def track(score: float, tau: float, level: Floats, tally: Ints) -> None:
+    """Move the threshold by the score of one labelled negative, taken before the model learned from it."""
+    tally[TRACKED] += 1
+    n = tally[TRACKED]
+    rate = max(1.0 / n, _SCALE_RATE)
+    level[CENTRE] += rate * (score - level[CENTRE])
+    level[SCALE] += rate * (abs(score - level[CENTRE]) - level[SCALE])
+    if n == 1:
+        # Scores may live anywhere: the first one says where.
+        level[Q] = score
+        return
+    above = 1.0 if score > level[Q] else 0.0
+    step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
+    level[Q] += step * (above - _TARGET * tau)
