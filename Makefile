@@ -33,7 +33,7 @@ kafka: jars
 
 # Does nothing when the jars are there already.
 jars: $(STAMP)
-	$(BIN)/python -m tests.broker.jars
+	$(BIN)/python -m tests.broker --fetch-only
 
 # The build backend is in the lock too, hence no build isolation: nothing unhashed is ever installed.
 $(STAMP): $(LOCK) pyproject.toml

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.broker import JarKafka, NoKafka, local_jars
+from tests.broker.jars import JarsMissing, ensure_jars
 
 
 def main() -> int:
@@ -14,7 +15,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m tests.broker")
     parser.add_argument("--port", type=int, default=9092)
     parser.add_argument("--data", type=Path, help="keep the data in this folder (default: forget it at the end)")
+    parser.add_argument("--fetch-only", action="store_true", help="fetch the jars where they are absent, run nothing")
     options = parser.parse_args()
+    if options.fetch_only:
+        return _fetch()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="npstream-kafka-") as scratch:
         try:
@@ -22,6 +26,15 @@ def main() -> int:
         except NoKafka as missing:
             print(missing, file=sys.stderr)
             return 1
+
+
+def _fetch() -> int:
+    try:
+        ensure_jars()
+    except JarsMissing as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    return 0
 
 
 def _serve(broker: JarKafka) -> int:

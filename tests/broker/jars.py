@@ -1,7 +1,4 @@
-"""Apache Kafka as Maven Central ships it: plain jars, no Docker.
-
-`python -m tests.broker.jars` fetches them, or does nothing when they are there.
-"""
+"""Apache Kafka as Maven Central ships it: plain jars, no Docker."""
 
 import hashlib
 import os
@@ -67,7 +64,3 @@ def _run_maven(target: Path) -> None:
         raise JarsMissing(f"Maven did not finish within {_FETCH_TIMEOUT_S} s; check the network, `make jars`") from None
     if done.returncode != 0 or not target.is_dir():
         raise JarsMissing(f"Maven cannot fetch the Kafka jars; check the network, `make jars`\n{done.stdout[-2000:]}")
-
-
-if __name__ == "__main__":
-    print(f"Kafka {VERSION} jars: {ensure_jars().relative_to(JARS.parents[1])}")
