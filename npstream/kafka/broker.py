@@ -4,13 +4,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from npstream.errors import Fatal
 from npstream.kafka.config import KafkaConfig
-from npstream.kafka.connect import partition_counts, require_partitions
+from npstream.kafka.connect import shortage
 from npstream.kafka.member import Member
 from npstream.kafka.restore import StateReader
 from npstream.kafka.transaction import Publisher
 from npstream.port import Heartbeat, Listener
-from npstream.records import Batch, KeyValue, Pointer, Position, Share
+from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Share
 
 _ABANDON_S = 2.0
 """How long `abandon` waits for each client to go; what takes longer goes on in the background."""
@@ -19,7 +20,6 @@ _ABANDON_S = 2.0
 class KafkaBroker:
     """The `Broker` of a Kafka cluster: a group member, a transactional producer, a state reader.
 
-    Building one opens no connection that anything waits for; `subscribe` does.
     A transaction never spans a `poll`.
     """
 
@@ -30,15 +30,35 @@ class KafkaBroker:
         logger: logging.Logger | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Look at the topics. Waits at most `connect_timeout_ms` for a broker.
+
+        Raises `Retryable` when none answers, `Fatal` when settings, login, rights or
+        topics stand in the way.
+        """
         self._config = config
         self._logger = logger or logging.getLogger("npstream.kafka")
-        self._member = Member(config, self._logger)
-        self._publisher = Publisher(config, self._logger, heartbeat)
         self._reader = StateReader(config, self._logger, heartbeat, stopping)
+        try:
+            self._check_topics()
+            self._member = Member(config, self._logger, self._served)
+            self._publisher = Publisher(config, self._logger, heartbeat)
+        except BaseException:
+            self._reader.close(_ABANDON_S)
+            raise
+
+    def _check_topics(self) -> None:
+        """Too few partitions stop a first start; later, only the new ones wait (see `Member`)."""
+        counts = self._reader.partition_counts()
+        lack = shortage(self._config, counts)
+        if lack is not None and not self._reader.has_history(counts[Channel.EVENTS]):
+            raise Fatal(lack)
+
+    def _served(self) -> int:
+        """How many input partitions all output topics have room for."""
+        return min(self._reader.partition_counts())
 
     def subscribe(self, listener: Listener) -> None:
-        """Check the topics, end what this slot's former life left open, join the group."""
-        require_partitions(self._config, partition_counts(self._config, self._logger))
+        """End what this slot's former life left open, then join the group."""
         self._publisher.open(self._config.connect_timeout_ms / 1000)
         self._member.subscribe(listener)
 

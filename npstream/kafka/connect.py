@@ -1,36 +1,38 @@
 """The first words with a cluster: is it there, may we talk, are the topics as they must be."""
 
-import logging
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
-from npstream.errors import Fatal, Retryable
-from npstream.kafka.clients import Sink, new_admin
-from npstream.kafka.config import KafkaConfig, common_settings
+from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.kafka.clients import Sink
+from npstream.kafka.config import KafkaConfig
 from npstream.kafka.errors import translate
+from npstream.records import Channel
 
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
 
 
-def partition_counts(config: KafkaConfig, logger: logging.Logger) -> tuple[int, int, int, int]:
-    """Partition counts of the four topics, in the order of `Channel`.
+class Client(Protocol):
+    """Any of the library's clients: each can ask for metadata, and remembers the answer."""
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        """The metadata of one topic."""
+
+
+def partition_counts(client: Client, config: KafkaConfig, sink: Sink) -> list[int]:
+    """Partition counts of the four topics, in the order of `Channel`; the errors of `partition_count`."""
+    return [partition_count(client, name, config, sink) for name in config.topics.names()]
+
+
+def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink) -> int:
+    """Partition count of one topic.
 
     Raises `Retryable` when no broker answers within `connect_timeout_ms`, `Fatal`
-    when the login or a topic is refused or a topic does not exist.
+    when the login is refused, the topic is forbidden or does not exist.
     """
-    sink = Sink(logger)
-    admin = new_admin(common_settings(config), sink)
-    events, decisions, dead_letters, checkpoints = (
-        partition_count(admin, name, config, sink) for name in config.topics.names()
-    )
-    return events, decisions, dead_letters, checkpoints
-
-
-def partition_count(admin: AdminClient, topic: str, config: KafkaConfig, sink: Sink) -> int:
-    """Partition count of one topic; the same errors."""
     try:
-        found = admin.list_topics(topic, timeout=config.connect_timeout_ms / 1000).topics[topic]
+        found = client.list_topics(topic, timeout=config.connect_timeout_ms / 1000).topics[topic]
     except KafkaException as error:
         raise _unreachable(error, config, sink) from error
     if found.error is None:
@@ -40,7 +42,7 @@ def partition_count(admin: AdminClient, topic: str, config: KafkaConfig, sink: S
     raise translate(found.error, f"looking at topic {topic!r}", config)
 
 
-def _unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> Exception:
+def _unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> NpstreamError:
     if sink.login_error is not None:
         return translate(sink.login_error, "connecting", config)
     return Retryable(
@@ -49,10 +51,12 @@ def _unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> Exce
     )
 
 
-def require_partitions(config: KafkaConfig, counts: tuple[int, int, int, int]) -> None:
-    """Raise `Fatal` when an output topic has fewer partitions than the input."""
+def shortage(config: KafkaConfig, counts: list[int]) -> str | None:
+    """What to say when an output topic has fewer partitions than the input, None when all is well."""
     for name, count in zip(config.topics.names(), counts, strict=True):
-        if count < counts[0]:
-            raise Fatal(
-                f"topic {name!r} has {count} partitions, {config.topics.events!r} has {counts[0]}: run `npstream init`"
+        if count < counts[Channel.EVENTS]:
+            return (
+                f"topic {name!r} has {count} partitions, {config.topics.events!r} has {counts[Channel.EVENTS]}: "
+                "run `npstream init`, which adds the missing ones"
             )
+    return None

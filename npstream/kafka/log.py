@@ -80,6 +80,8 @@ class KafkaLog:
             return
         consumer = new_consumer(reader_settings(self._config), self._sink)
         try:
+            # The answer also tells the client where the partition lives, else its first read waits for a timer.
+            partition_count(consumer, place.topic, self._config, self._sink)
             consumer.assign([place])
             for record in self._until_eof(consumer, place):
                 if record.offset >= end:

@@ -33,8 +33,10 @@ class _Owned:
 class Member:
     """One member of the group. Records are handed out for owned partitions only."""
 
-    def __init__(self, config: KafkaConfig, logger: logging.Logger) -> None:
+    def __init__(self, config: KafkaConfig, logger: logging.Logger, served: Callable[[], int]) -> None:
+        """`served` answers how many partitions the output topics have room for."""
         self._config = config
+        self._served = served
         self._topic = config.topics.events
         self._logger = logger
         self._sink = Sink(logger)
@@ -153,21 +155,39 @@ class Member:
     def _on_assign(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         with self._keeping():
             partitions = sorted(tp.partition for tp in assigned)
-            starts = self._ask_starts(partitions)
+            served = self._served() if partitions else 0
+            starts = self._ask_starts([partition for partition in partitions if partition < served])
+            starts |= dict.fromkeys(partition for partition in partitions if partition >= served)
             consumer.incremental_assign(
                 [TopicPartition(self._topic, p, OFFSET_END if s is None else s) for p, s in starts.items()]
             )
-            for partition, start in starts.items():
-                self._owned[partition] = _Owned(-1 if start is None else start, start is None)
-                if start is None:
-                    self.pause(partition)
-            self._rewind |= self._let_go & starts.keys()
+            self._own(starts)
+            for partition in partitions:
+                if partition >= served:
+                    self._refuse(partition, served)
 
     def _ask_starts(self, partitions: list[int]) -> dict[int, int | None]:
         if not partitions or self._listener is None or self._kept is not None:
             return {}
         starts = self._listener.on_assigned(partitions)
         return {partition: starts[partition] for partition in partitions}
+
+    def _own(self, starts: dict[int, int | None]) -> None:
+        for partition, start in starts.items():
+            self._owned[partition] = _Owned(-1 if start is None else start, start is None)
+            if start is None:
+                self.pause(partition)
+        self._rewind |= self._let_go & starts.keys()
+
+    def _refuse(self, partition: int, served: int) -> None:
+        if self._listener is not None and self._kept is None:
+            self._listener.on_failed(
+                partition,
+                StateCorrupt(
+                    f"{self._topic}/{partition} is new and the output topics have only {served} partitions: run "
+                    "`npstream init`, which adds the missing ones, then restart the worker"
+                ),
+            )
 
     def _on_revoke(self, consumer: Consumer, revoked: list[TopicPartition]) -> None:
         self._release(consumer, revoked, lambda listener, partitions: listener.on_revoked(partitions))

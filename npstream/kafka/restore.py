@@ -14,12 +14,14 @@ from npstream.codec.position import decode_position
 from npstream.errors import Retryable, StateCorrupt
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, reader_settings
+from npstream.kafka.connect import partition_counts
 from npstream.kafka.errors import PASSING, kafka_error, translate
 from npstream.port import Heartbeat
 from npstream.records import KeyValue, Pointer, Position
 
 _SLICE_S = 0.5
 """Longest single wait inside the client, so that heartbeat and stop are seen."""
+_HISTORY_S = 2.0
 
 _GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
@@ -35,7 +37,26 @@ class StateReader:
         self._stopping = stopping
         self._sink = Sink(logger)
         self._consumer = new_consumer(reader_settings(config), self._sink)
+        self._warm = False
         self.records_read = 0
+
+    def partition_counts(self) -> list[int]:
+        """Partition counts of the four topics; `Retryable` or `Fatal` when they cannot be had.
+
+        Asking also tells the client where each partition lives: without, its first
+        read would wait for a metadata timer of a second.
+        """
+        self._warm = True
+        return partition_counts(self._consumer, self._config, self._sink)
+
+    def has_history(self, partitions: int) -> bool:
+        """Whether the group has ever committed, or is about to, an offset of the events topic."""
+        places = [TopicPartition(self._config.topics.events, partition) for partition in range(partitions)]
+        try:
+            return any(found.offset >= 0 for found in self._consumer.committed(places, timeout=_HISTORY_S))
+        except KafkaException as error:
+            self._passing_or_raise(error, "reading the committed positions")
+            return True
 
     def committed(self, partition: int) -> Position | None:
         """The position once no transaction is undecided; `Retryable` when that takes too long."""
@@ -63,6 +84,8 @@ class StateReader:
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks at the pointer, and nothing else, whatever else the topic holds."""
         topic = self._config.topics.checkpoints
+        if not self._warm:
+            self.partition_counts()
         self._consumer.assign([TopicPartition(topic, partition, pointer.offset)])
         try:
             return self._chunks(topic, partition, pointer)

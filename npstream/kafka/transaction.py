@@ -19,6 +19,7 @@ from npstream.codec.position import encode_position
 from npstream.errors import Fatal, NpstreamError, Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_producer
 from npstream.kafka.config import KafkaConfig, producer_settings
+from npstream.kafka.connect import partition_counts
 from npstream.kafka.errors import FENCED, kafka_error, translate
 from npstream.port import Heartbeat
 from npstream.records import Channel, Pointer, Share
@@ -49,6 +50,8 @@ class Publisher:
     def open(self, timeout_s: float) -> None:
         """Fence this slot's former life and end what it left open."""
         deadline = time.monotonic() + timeout_s
+        # Connect first: a client asked for transactions before it has a broker waits for a timer of half a second.
+        partition_counts(self._producer, self._config, self._sink)
         while True:
             try:
                 self._producer.init_transactions(_SLICE_S)
