@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 _TURN_S = 0.05
 _CALL_TIMEOUT_S = 2.0
