@@ -31,8 +31,16 @@ ids = st.one_of(
 labels: st.SearchStrategy[Any] = st.sampled_from(
     [1, -1, 0, True, False, 1.0, -1.0, 0.0, -0.0, None, 2, "1", 0.5, [], {}]
 )
+ODD: list[Any] = [True, False, None, "1", [1], {}, 1e15, -1.0000000001e15, 1e300, 2**63]
+
+
+def with_one_odd(odd: Any, at: int) -> list[Any]:
+    return [odd if index == at else 0.5 for index in range(3)]
+
+
 features = st.one_of(
     st.lists(st.floats(-10, 10), min_size=3, max_size=3),
+    st.builds(with_one_odd, st.sampled_from(ODD), st.integers(0, 2)),
     st.lists(numbers, min_size=0, max_size=4),
     st.dictionaries(st.sampled_from("abcd"), numbers, max_size=4),
     numbers,
