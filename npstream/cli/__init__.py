@@ -1,0 +1,72 @@
+"""One command, `npstream`; each sub-command is imported when it is called.
+
+Importing this module must stay cheap: `npstream --help` reads only the table
+below.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from npstream import __version__
+
+COMMANDS = {
+    "run": ("npstream.cli.run:run", "Read events, publish decisions, learn. The worker."),
+    "check": ("npstream.cli.check:check", "Check a settings file: every problem at once, and sizes."),
+    "init": ("npstream.cli.init:init", "Create the topics with the right settings."),
+    "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
+    "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),
+    "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
+    "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
+}
+"""Name: (module and attribute, one line of help)."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None when there is no such name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="npstream")
+def cli() -> None:
+    """Exactly-once online Neyman-Pearson classification on Kafka streams.
+
+    Detect as much as possible while the false-positive rate stays at tau.
+
+    \b
+    First steps:
+      npstream demo                          no Kafka, one minute
+      npstream check --config config.yaml    every problem at once
+      npstream run --config config.yaml      the worker
+    """
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Entry point: errors of ours become one message and a documented exit code, never a traceback."""
+    from npstream.cli.exits import code_of
+    from npstream.errors import NpstreamError
+
+    try:
+        return cli.main(args=args, prog_name="npstream")
+    except NpstreamError as error:
+        click.echo(f"npstream: {error}", err=True)
+        sys.exit(code_of(error))

@@ -1,0 +1,35 @@
+"""Exit codes of every command, in one place."""
+
+from npstream.errors import NpstreamError, SettingsError, StateCorrupt, UsageError
+
+OK = 0
+FAILED = 1
+"""The command ran and the answer is no: a difference, a finding, a gate that does not hold."""
+USAGE = 2
+"""The command line, or a file it names, cannot be used."""
+SETTINGS = 3
+"""The settings cannot be used; every problem is printed."""
+FATAL = 4
+"""Brokers out of reach, access refused, a topic missing, or recovery took too long."""
+STATE = 5
+"""Stored state cannot be trusted; the message names the key and the way out."""
+
+MEANINGS = {
+    OK: "done",
+    FAILED: "ran, and the answer is no (a difference, a finding, a gate that does not hold)",
+    USAGE: "the command line, or a file it names, cannot be used",
+    SETTINGS: "the settings cannot be used; every problem is printed",
+    FATAL: "brokers out of reach, access refused, a topic missing, or recovery took too long",
+    STATE: "stored state cannot be trusted; the message names the key and the way out",
+}
+
+
+def code_of(error: NpstreamError) -> int:
+    """The exit code an error ends a command with."""
+    if isinstance(error, SettingsError):
+        return SETTINGS
+    if isinstance(error, UsageError):
+        return USAGE
+    if isinstance(error, StateCorrupt):
+        return STATE
+    return FATAL

@@ -1,0 +1,6 @@
+"""One input partition: its processor, its waiting labels, its proof. Pure."""
+
+from npstream.partition.config import LabelConfig, PartitionConfig
+from npstream.partition.processor import PartitionProcessor, Step
+
+__all__ = ["LabelConfig", "PartitionConfig", "PartitionProcessor", "Step"]

@@ -1,0 +1,38 @@
+"""The cap on dead letters: a topic full of rubbish pauses its partition instead of being drained."""
+
+from npstream.errors import StateCorrupt
+
+BLOCK = 1000
+"""Records in one block: long enough for a rate, short enough to stop early."""
+
+
+class DeadLetterCap:
+    """Counts records in fixed blocks, so that the verdict does not depend on batching."""
+
+    def __init__(self, share: float, seen: int = 0, bad: int = 0) -> None:
+        self.share = share
+        self.seen = seen
+        self.bad = bad
+
+    def count(self, n: int) -> None:
+        """Take note of `n` records; a new block starts with a clean sheet."""
+        self.seen += n
+        if self.seen >= BLOCK:
+            self.seen %= BLOCK
+            self.bad = 0
+
+    def admits_one(self) -> bool:
+        """Count one dead letter, unless its block has had as many as the cap allows."""
+        if self.bad + 1 > self.share * BLOCK:
+            return False
+        self.bad += 1
+        self.count(1)
+        return True
+
+    def exceeded(self, name: str, offset: int, reason: str) -> StateCorrupt:
+        """What to tell the operator when a dead letter was not admitted."""
+        return StateCorrupt(
+            f"{name}: more than {self.share:.0%} of a block of {BLOCK} events are bad, the last at offset {offset} "
+            f"({reason}). Look at the dead-letter topic, then mend the producer or raise events.dead_letter_cap, and "
+            "restart"
+        )

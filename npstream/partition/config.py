@@ -1,0 +1,82 @@
+"""All that decides what a partition does with an event, as one value.
+
+It travels inside every snapshot, so that a replay uses the rules that were in
+force, and a change of rules is visible as a difference of two values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from npstream.codec.events import EventConfig
+from npstream.errors import SettingsError
+from npstream.model import Params
+
+OnBadEvent = Literal["none", "-1", "1"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelConfig:
+    """How long an observation waits for its label, and what happens when none comes."""
+
+    buffer_max: int = 10_000
+    expire_events: int | None = None
+    expire_seconds: float | None = None
+    on_expiry: Literal["drop", "negative"] = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionConfig:
+    """The model's parameters and the rules around it."""
+
+    params: Params
+    events: EventConfig
+    labels: LabelConfig = field(default_factory=LabelConfig)
+    on_bad_event: OnBadEvent = "none"
+    dead_letter_cap: float = 0.5
+
+    def to_dict(self) -> dict[str, Any]:
+        """Canonical JSON-able form: every field, nothing derived."""
+        return {
+            "params": self.params.to_dict(),
+            "events": asdict(self.events),
+            "labels": asdict(self.labels),
+            "on_bad_event": self.on_bad_event,
+            "dead_letter_cap": self.dead_letter_cap,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "PartitionConfig":
+        """Inverse of `to_dict`."""
+        events = dict(values["events"])
+        if events.get("features") is not None:
+            events["features"] = tuple(events["features"])
+        return cls(
+            params=Params.from_dict(values["params"]),
+            events=EventConfig(**events),
+            labels=LabelConfig(**values["labels"]),
+            on_bad_event=values["on_bad_event"],
+            dead_letter_cap=values["dead_letter_cap"],
+        )
+
+    def with_params(self, params: Params) -> "PartitionConfig":
+        """The same rules around other parameters."""
+        return replace(self, params=params)
+
+
+def check_change(old: PartitionConfig, new: PartitionConfig) -> None:
+    """Refuse a change that would give the stored observations another meaning.
+
+    What a model itself cannot change (d, D, preset, kernel) is refused by `Model.with_params`.
+    """
+    if old.events.features != new.events.features:
+        raise SettingsError(
+            [
+                f"events.features: {_names(new)} given, the checkpoint was learned with {_names(old)}; "
+                "restore the old names and order, or start a new group (kafka.group) from a fresh state"
+            ]
+        )
+
+
+def _names(config: PartitionConfig) -> str:
+    return "no names" if config.events.features is None else ", ".join(config.events.features)

@@ -1,0 +1,38 @@
+"""Counters of one partition: part of the state, exported as metrics, never read by a decision."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from npstream.model import Outcome, Reason
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many of each thing there were since the partition's first event."""
+
+    events: int = 0
+    decisions: int = 0
+    alarms: int = 0
+    withheld_warmup: int = 0
+    withheld_budget: int = 0
+    labels_with_event: int = 0
+    labels_joined: int = 0
+    labels_echoed: int = 0
+    labels_early: int = 0
+    labels_late: int = 0
+    labels_duplicate: int = 0
+    labels_orphan: int = 0
+    observations_duplicate: int = 0
+    observations_expired: int = 0
+    dead_letters: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All counters by name."""
+        return asdict(self)
+
+    def count_decisions(self, outcome: Outcome) -> None:
+        """Take note of a batch of published decisions."""
+        self.decisions += len(outcome.decision)
+        self.alarms += int((outcome.decision == 1).sum())
+        self.withheld_warmup += int((outcome.reason == Reason.WARMUP).sum())
+        self.withheld_budget += int((outcome.reason == Reason.BUDGET).sum())

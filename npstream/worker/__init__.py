@@ -1,0 +1,7 @@
+"""The loop: poll, process, commit; and the one way in for state."""
+
+from npstream.worker.loop import Limits, Worker
+from npstream.worker.restore import Origin, restore
+from npstream.worker.task import Cadence, PartitionTask
+
+__all__ = ["Cadence", "Limits", "Origin", "PartitionTask", "Worker", "restore"]

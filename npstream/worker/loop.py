@@ -1,0 +1,249 @@
+"""The worker: a straight line from poll to commit, and what to do when it breaks.
+
+One turn: poll; replay what must be replayed; commit debuts (first snapshots and
+changes of settings); process; commit. A transaction never spans a poll. After
+anything unclear the worker drops its clients and all state and comes back
+through `restore`, within `recover_s`.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from npstream import failpoints
+from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
+from npstream.observe import Observer
+from npstream.port import Broker, Log
+from npstream.records import Batch, Record, Share
+from npstream.worker.restore import Origin, restore
+from npstream.worker.task import PartitionTask
+
+_BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+_HEALTHY_S = 10.0
+"""A session this long without an error ends an outage even when no event arrives to be committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the loop, in records and seconds."""
+
+    batch_max: int = 2000
+    poll_s: float = 0.02
+    drain_s: float = 20.0
+    recover_s: float = 300.0
+
+
+class Worker:
+    """Runs until told to stop; raises `Fatal` or `SettingsError` when it cannot go on.
+
+    `connect` builds fresh clients. `clock` is monotonic. `stop` may be set from a
+    signal handler.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], tuple[Broker, Log]],
+        origin: Origin,
+        limits: Limits,
+        clock: Callable[[], float],
+        stop: threading.Event,
+        observer: Observer,
+    ) -> None:
+        self._connect = connect
+        self._origin = origin
+        self._limits = limits
+        self._clock = clock
+        self._stop = stop
+        self._observer = observer
+        self._log = structlog.get_logger("npstream.worker")
+        self._tasks: dict[int, PartitionTask] = {}
+        self._paused: dict[int, str] = {}
+        self._failing_since: float | None = None
+        self._broker: Broker
+        self._reader: Log
+
+    @property
+    def tasks(self) -> Mapping[int, PartitionTask]:
+        """Owned partitions by number; for status, not to be changed."""
+        return self._tasks
+
+    @property
+    def paused_partitions(self) -> Mapping[int, str]:
+        """Partitions that stand still, with the reason."""
+        return self._paused
+
+    def run(self) -> None:
+        """Sessions one after another until stopped, each through the restore path."""
+        connected = False
+        attempt = 0
+        while not self._stop.is_set():
+            try:
+                self._broker, self._reader = self._connect()
+                connected = True
+                self._session()
+                return
+            except Retryable as cause:
+                if not connected:
+                    raise Fatal(str(cause)) from cause
+                attempt = attempt + 1 if self._failing_since is not None else 0
+                self._recover(cause, attempt)
+
+    def _session(self) -> None:
+        started = self._clock()
+        try:
+            self._broker.subscribe(self)
+            while not self._stop.is_set():
+                self._turn()
+                if self._failing_since is not None and self._clock() - started > _HEALTHY_S:
+                    self._failing_since = None
+            self._drain()
+        except BaseException:
+            self._broker.abandon()
+            raise
+        finally:
+            self._reader.close()
+            self._forget(tuple(self._tasks))
+            self._paused.clear()
+
+    def _recover(self, cause: Retryable, attempt: int) -> None:
+        now = self._clock()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now - self._failing_since > self._limits.recover_s:
+            raise Fatal(f"no progress for {self._limits.recover_s:.0f} s; last error: {cause}") from cause
+        wait_s = _BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)]
+        self._log.warning("reset", cause=str(cause), retry_in_s=wait_s)
+        self._observer.reset(type(cause.__cause__ or cause).__name__)
+        self._stop.wait(wait_s)
+
+    def _turn(self) -> None:
+        batches = self._broker.poll(self._limits.batch_max, self._limits.poll_s)
+        failpoints.hit("after_poll")
+        self._observer.turned()
+        live = self._replay(batches)
+        now = self._clock()
+        self._commit([share for task in self._tasks.values() if (share := task.debut(now))])
+        self._commit(self._process(live, now))
+        for task in [task for task in self._tasks.values() if task.halted is not None]:
+            self._pause(task.partition, str(task.halted))
+
+    def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
+        """Let restored partitions catch up silently; answer the live records of each."""
+        live = []
+        for partition, records in batches:
+            task = self._tasks.get(partition)
+            if task is None:
+                continue
+            was_live = task.live
+            try:
+                rest = task.replay(records)
+            except StateCorrupt as error:
+                self._pause(partition, str(error))
+                continue
+            if task.live and not was_live:
+                self._observer.went_live(partition, task.replayed)
+                self._log.info("live", partition=partition, replayed=task.replayed)
+            if rest:
+                live.append((task, rest))
+        return live
+
+    def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]], now: float) -> list[Share]:
+        shares = []
+        busy = set()
+        for task, records in live:
+            _, share = task.process(records, now)
+            shares.append(share)
+            busy.add(task.partition)
+            self._observer.processed(task.partition, len(records), records[-1].timestamp_ms)
+        for task in self._tasks.values():
+            if task.partition not in busy and (extra := task.checkpoint(now, forced=False)):
+                shares.append(extra)
+        return shares
+
+    def _commit(self, shares: list[Share]) -> None:
+        if not shares:
+            return
+        started = self._clock()
+        pointers = self._broker.commit(shares)
+        for partition, pointer in pointers.items():
+            self._tasks[partition].committed(pointer)
+        self._failing_since = None
+        self._observer.committed(shares, self._clock() - started)
+
+    def _drain(self) -> None:
+        """A last checkpoint of everything, then leave: the next start replays nothing."""
+        self._checkpoint(tuple(self._tasks))
+        self._broker.close(self._limits.drain_s)
+        self._log.info("stopped", partitions=sorted(self._tasks))
+
+    def _checkpoint(self, partitions: Sequence[int]) -> None:
+        now = self._clock()
+        tasks = [self._tasks[partition] for partition in partitions if partition in self._tasks]
+        self._commit([share for task in tasks if (share := task.checkpoint(now, forced=True))])
+
+    def _forget(self, partitions: Sequence[int]) -> None:
+        for partition in partitions:
+            self._tasks.pop(partition, None)
+            self._paused.pop(partition, None)
+            self._observer.released(partition)
+
+    def _pause(self, partition: int, reason: str) -> None:
+        """Stop one partition and keep the others; give up only when none is left."""
+        self._tasks.pop(partition, None)
+        self._paused[partition] = reason
+        self._broker.pause(partition)
+        self._observer.paused(partition, reason)
+        self._log.error("partition paused", partition=partition, reason=reason)
+        if not self._tasks:
+            raise Fatal(f"every owned partition is paused; the last: {reason}")
+
+    def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
+        """Restore each partition; a corrupt one is answered with None and stays paused."""
+        starts: dict[int, int | None] = {}
+        for partition in partitions:
+            try:
+                starts[partition] = self._assign(partition)
+            except StateCorrupt as error:
+                starts[partition] = None
+                self._paused[partition] = str(error)
+                self._observer.paused(partition, str(error))
+                self._log.error("partition paused", partition=partition, reason=str(error))
+        if partitions and not self._tasks:
+            raise Fatal(f"every owned partition is paused; the last: {self._paused[partitions[-1]]}")
+        return starts
+
+    def _assign(self, partition: int) -> int:
+        started = self._clock()
+        task = restore(partition, self._broker, self._reader, self._origin, started)
+        self._tasks[partition] = task
+        seconds = self._clock() - started
+        self._observer.assigned(partition, seconds, task.processor.next_offset, task.replay_to)
+        self._log.info(
+            "assigned",
+            partition=partition,
+            checkpoint=task.processor.next_offset,
+            committed=task.replay_to,
+            seconds=round(seconds, 3),
+        )
+        return task.processor.next_offset
+
+    def on_revoked(self, partitions: Sequence[int]) -> None:
+        """Save what the next owner would have to replay; a failure costs only that replay."""
+        try:
+            self._checkpoint(partitions)
+        except NpstreamError as error:
+            self._log.warning("no checkpoint on revoke", partitions=list(partitions), cause=str(error))
+            raise
+        finally:
+            self._forget(partitions)
+        self._log.info("revoked", partitions=list(partitions))
+
+    def on_lost(self, partitions: Sequence[int]) -> None:
+        """Another worker owns them now."""
+        self._forget(partitions)
+        self._log.warning("lost", partitions=list(partitions))
+
+    def on_failed(self, partition: int, error: StateCorrupt) -> None:
+        """The log cannot serve this partition any more."""
+        self._pause(partition, str(error))

@@ -1,0 +1,112 @@
+"""A worker on an embedded log, run to the end of its input, and what it left behind."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
+from npstream.observe import Observer
+from npstream.partition import PartitionConfig
+from npstream.port import Broker, Log
+from npstream.records import Channel, Headers, Record, Share, Topics
+from npstream.worker import Cadence, Limits, Origin, Worker
+
+TOPICS = Topics("events", "decisions", "dead", "checkpoints")
+Published = list[tuple[bytes | None, bytes | None, Headers, int]]
+
+
+class StopAtEnd(Observer):
+    """Stops the worker when every event that was there at the start is committed, or a partition is paused."""
+
+    def __init__(self, ends: dict[int, int], stop: threading.Event) -> None:
+        self._left = dict(ends)
+        self._stop = stop
+        self._goal: dict[int, int] = {}
+        self.replayed: list[int] = []
+        self.resets = 0
+        self.pauses: dict[int, str] = {}
+
+    def committed(self, shares: list[Share], seconds: float) -> None:
+        """Strike out partitions that have reached their end."""
+        for share in shares:
+            self._strike(share.partition, share.position.next_offset)
+
+    def assigned(self, partition: int, seconds: float, replay_from: int, replay_to: int) -> None:
+        """A restored partition may have nothing left to do."""
+        self._goal[partition] = replay_to
+        if replay_from == replay_to:
+            self._strike(partition, replay_to)
+
+    def went_live(self, partition: int, replayed: int) -> None:
+        """Remember how far each replay went."""
+        self.replayed.append(replayed)
+        self._strike(partition, self._goal[partition])
+
+    def reset(self, cause: str) -> None:
+        """Count resets."""
+        self.resets += 1
+
+    def paused(self, partition: int, reason: str) -> None:
+        """A paused partition will not reach its end."""
+        self.pauses[partition] = reason
+        self._left.pop(partition, None)
+        self._maybe_stop()
+
+    def _strike(self, partition: int, next_offset: int) -> None:
+        if next_offset >= self._left.get(partition, 0):
+            self._left.pop(partition, None)
+        self._maybe_stop()
+
+    def _maybe_stop(self) -> None:
+        if not self._left:
+            self._stop.set()
+
+
+@dataclass
+class Bench:
+    """One embedded log with events in it."""
+
+    path: Path
+    partitions: int = 1
+
+    def __post_init__(self) -> None:
+        create_topics(self.path, TOPICS, self.partitions)
+
+    def feed(self, partition: int, records: Sequence[Record]) -> None:
+        """Append events; their offsets are the log's own."""
+        log = EmbeddedLog(self.path, TOPICS)
+        log.append(Channel.EVENTS, partition, [(r.key, r.value, r.headers, r.timestamp_ms) for r in records])
+        log.close()
+
+    def run(
+        self,
+        config: PartitionConfig,
+        *,
+        wrap: Callable[[Broker], Broker] = lambda broker: broker,
+        cadence: Cadence | None = None,
+        batch_max: int = 100,
+        origin: Callable[[Origin], Origin] = lambda origin: origin,
+    ) -> StopAtEnd:
+        """Run one worker until everything is decided, then stop it politely."""
+        stop = threading.Event()
+        log = EmbeddedLog(self.path, TOPICS)
+        ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
+        log.close()
+        observer = StopAtEnd({p: end for p, end in ends.items() if end}, stop)
+        base = Origin("g", TOPICS.events, config, cadence or Cadence(every_events=250, every_seconds=1e9))
+        limits = Limits(batch_max=batch_max, poll_s=0.01, recover_s=30.0)
+        Worker(lambda: self._connect(wrap), origin(base), limits, time.monotonic, stop, observer).run()
+        return observer
+
+    def _connect(self, wrap: Callable[[Broker], Broker]) -> tuple[Broker, Log]:
+        return wrap(EmbeddedBroker(self.path, TOPICS, "g")), EmbeddedLog(self.path, TOPICS)
+
+    def published(self, channel: Channel, partition: int = 0) -> Published:
+        """Everything committed on a topic, without offsets."""
+        log = EmbeddedLog(self.path, TOPICS)
+        ends = log.ends(channel, partition)
+        found = [(r.key, r.value, r.headers, r.timestamp_ms) for r in log.read(channel, partition, 0, ends.stable)]
+        log.close()
+        return found

@@ -1,0 +1,299 @@
+"""The worker on an embedded log: whatever fails, the decisions are those of an undisturbed run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from npstream.codec.changes import decode_change
+from npstream.codec.chunks import ChangeKey, parse_key
+from npstream.embedded import EmbeddedLog
+from npstream.errors import Fatal, Retryable, SettingsError
+from npstream.model import Model, Params
+from npstream.partition import PartitionProcessor
+from npstream.port import Broker, Listener
+from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Record, Share
+from npstream.worker import Cadence
+from tests.partition.builders import config, labelled, mixed, processor, record
+from tests.worker.bench import TOPICS, Bench, Published
+
+
+class Flaky:
+    """Passes everything on, and fails once at the n-th call of the broker, before or after it took effect."""
+
+    def __init__(self, broker: Broker, plan: "Plan") -> None:
+        self._broker = broker
+        self._plan = plan
+
+    def subscribe(self, listener: Listener) -> None:
+        self._plan.step()
+        self._broker.subscribe(listener)
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
+        self._plan.step()
+        return self._broker.poll(max_records, timeout_s)
+
+    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        self._plan.step()
+        pointers = self._broker.commit(shares)
+        self._plan.step()
+        return pointers
+
+    def committed(self, partition: int) -> Position | None:
+        self._plan.step()
+        return self._broker.committed(partition)
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        self._plan.step()
+        return self._broker.read_checkpoint(partition, pointer)
+
+    def pause(self, partition: int) -> None:
+        self._broker.pause(partition)
+
+    def close(self, timeout_s: float) -> None:
+        self._broker.close(timeout_s)
+
+    def abandon(self) -> None:
+        self._broker.abandon()
+
+
+class Plan:
+    """Counts calls over all sessions of one run."""
+
+    def __init__(self, fail_at: Sequence[int]) -> None:
+        self._fail_at = set(fail_at)
+        self.calls = 0
+
+    def step(self) -> None:
+        self.calls += 1
+        if self.calls in self._fail_at:
+            raise Retryable(f"injected at call {self.calls}")
+
+
+def oracle(records: list[Record]) -> Published:
+    """What one undisturbed processor publishes for these events at offsets 0, 1, 2, ..."""
+    placed = [item._replace(offset=offset) for offset, item in enumerate(records)]
+    outputs = processor().process(placed).outputs
+    return [
+        (output.key, output.value, tuple(output.headers), output.timestamp_ms)
+        for output in outputs
+        if output.channel == Channel.DECISIONS
+    ]
+
+
+def decisions(bench: Bench, partition: int = 0) -> Published:
+    """What the worker published, headers as a tuple."""
+    return [
+        (key, value, tuple(headers), ts) for key, value, headers, ts in bench.published(Channel.DECISIONS, partition)
+    ]
+
+
+def test_an_undisturbed_run_publishes_what_the_processor_says(tmp_path: Path) -> None:
+    """Each event is answered once, in order, with key, value, headers and timestamp of the pure run."""
+    records = mixed(600)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    bench.run(config())
+
+    assert decisions(bench) == oracle(records)
+
+
+@pytest.mark.parametrize("fail_at", [[n] for n in range(1, 34)] + [[5, 9, 13, 21], [2, 3, 4, 5, 6]], ids=str)
+def test_a_failure_at_any_call_leaves_no_trace(tmp_path: Path, fail_at: list[int]) -> None:
+    """Whichever broker call fails, before or after it took effect, the decisions are the undisturbed ones."""
+    records = mixed(600)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    plan = Plan(fail_at)
+    seen = bench.run(config(), wrap=lambda broker: Flaky(broker, plan))
+
+    assert decisions(bench) == oracle(records)
+    assert seen.resets == sum(n <= plan.calls for n in fail_at)
+
+
+def test_a_graceful_stop_leaves_nothing_to_replay(tmp_path: Path) -> None:
+    """The last checkpoint of a stopped worker is at its last event."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, mixed(300))
+    bench.run(config())
+    bench.feed(0, mixed(50, seed=9))
+    seen = bench.run(config())
+
+    assert seen.replayed == []
+    assert decisions(bench) == oracle([*mixed(300), *mixed(50, seed=9)])
+
+
+def test_a_crash_is_replayed_to_the_recorded_proof(tmp_path: Path) -> None:
+    """After a crash the events since the snapshot are replayed in silence before anything is published."""
+    records = mixed(600)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    plan = Plan([22])
+    seen = bench.run(config(), wrap=lambda broker: Flaky(broker, plan), cadence=Cadence(10**9, 1e9))
+
+    assert len(seen.replayed) == 1
+    assert seen.replayed[0] > 0
+    assert decisions(bench) == oracle(records)
+
+
+def test_settings_change_at_a_checkpoint_and_leave_a_record(tmp_path: Path) -> None:
+    """A new tau counts from the first event after the restart, also when the run before it crashed."""
+    records = labelled(400)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records[:200])
+    with pytest.raises(RuntimeError, match="power cut"):
+        bench.run(config(), wrap=_PowerCut, cadence=Cadence(10**9, 1e9))
+    at = _committed(bench)
+    bench.feed(0, records[200:])
+    changed = config(params=replace(config().params, tau=0.3))
+    bench.run(changed)
+
+    expected = PartitionProcessor.cold(config(), "g", "events", 0, 0, None)
+    outputs = list(expected.process(records[:at]).outputs)
+    expected.reconfigure(changed)
+    outputs += expected.process(records[at:]).outputs
+    assert [value for _, value, _, _ in decisions(bench)] == [output.value for output in outputs]
+    assert _changes(bench) == [(at, 0.1, 0.3)]
+
+
+class _PowerCut(Flaky):
+    """Dies after the second transaction with decisions took effect."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker, Plan([]))
+        self._commits = 0
+
+    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        pointers = super().commit(shares)
+        self._commits += 1
+        if self._commits == 2:
+            raise RuntimeError("power cut")
+        return pointers
+
+
+def _committed(bench: Bench) -> int:
+    return len(bench.published(Channel.DECISIONS))
+
+
+def _changes(bench: Bench) -> list[tuple[int, float, float]]:
+    log = EmbeddedLog(bench.path, TOPICS)
+    records = [KeyValue(r.offset, r.key or b"", r.value) for r in log.read(Channel.CHECKPOINTS, 0, 0, 10**9)]
+    log.close()
+    changes = [decode_change(item) for item in records if isinstance(parse_key(item.key), ChangeKey)]
+    return [(change.offset, change.old["params"]["tau"], change.new["params"]["tau"]) for change in changes]
+
+
+def test_a_change_that_cannot_be_made_is_refused_with_the_ways_out(tmp_path: Path) -> None:
+    """Another D ends the worker with a message, and the state stays as it was."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, labelled(20))
+    bench.run(config())
+    bench.feed(0, labelled(5, seed=1))
+
+    with pytest.raises(SettingsError, match="new consumer group"):
+        bench.run(config(params=Params(d=3, D=16, tau=0.1, budget=5.0)))
+    bench.run(config())
+    assert decisions(bench) == oracle([*labelled(20), *labelled(5, seed=1)])
+
+
+def test_a_frozen_model_decides_and_does_not_learn(tmp_path: Path) -> None:
+    """With learning off the weights stay what they were when it was switched off."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, labelled(100))
+    bench.run(config())
+    bench.feed(0, labelled(100, seed=1))
+    bench.run(config(params=replace(config().params, learning=False)))
+
+    values = [value or b"" for _, value, _, _ in decisions(bench)]
+    assert len(values) == 200
+    assert all(b'"t":100,' in value for value in values[100:])
+
+
+def test_too_many_dead_letters_pause_one_partition_and_the_others_go_on(tmp_path: Path) -> None:
+    """The partition with the rubbish stands still at the event; its neighbour decides to the end."""
+    bench = Bench(tmp_path / "log.db", partitions=2)
+    bench.feed(0, [record(i, b"rubbish") for i in range(20)])
+    bench.feed(1, labelled(100))
+    seen = bench.run(config(dead_letter_cap=0.005))
+
+    assert "dead_letter_cap" in seen.pauses[0]
+    assert len(bench.published(Channel.DEAD_LETTERS, 0)) == 5
+    assert len(bench.published(Channel.DECISIONS, 1)) == 100
+
+
+def test_a_worker_with_nothing_but_paused_partitions_gives_up(tmp_path: Path) -> None:
+    """When no partition is left to work on the worker ends with the reason."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, [record(i, b"rubbish") for i in range(20)])
+
+    with pytest.raises(Fatal, match="dead_letter_cap"):
+        bench.run(config(dead_letter_cap=0.005))
+
+
+def test_a_damaged_snapshot_falls_back_to_an_older_one(tmp_path: Path) -> None:
+    """When the newest snapshot cannot be read, an older kept one and a longer replay give the same state."""
+    records = mixed(600)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    bench.run(config())
+    _damage_newest_snapshot(bench)
+    bench.feed(0, mixed(50, seed=3))
+    seen = bench.run(config())
+
+    assert seen.replayed[0] > 0
+    assert decisions(bench) == oracle([*records, *mixed(50, seed=3)])
+
+
+def _damage_newest_snapshot(bench: Bench) -> None:
+    log = EmbeddedLog(bench.path, TOPICS)
+    records = [r for r in log.read(Channel.CHECKPOINTS, 0, 0, 10**9) if r.key and b"/change/" not in r.key]
+    newest = records[-1]
+    assert newest.value is not None
+    flipped = newest.value[:-9] + bytes([newest.value[-9] ^ 1]) + newest.value[-8:]
+    log._store._db.execute(
+        "UPDATE records SET value = ? WHERE offset = ? AND value = ?", (flipped, newest.offset, newest.value)
+    )
+    log._store._db.commit()
+    log.close()
+
+
+def test_lost_group_offsets_are_not_taken_for_a_first_start(tmp_path: Path) -> None:
+    """Decisions without a committed offset stop the partition and name the way to recover."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, labelled(20))
+    bench.run(config())
+    log = EmbeddedLog(bench.path, TOPICS)
+    log._store._db.execute("DELETE FROM positions")
+    log._store._db.commit()
+    log.close()
+
+    with pytest.raises(Fatal, match="npstream recover"):
+        bench.run(config())
+
+
+def test_a_seed_model_gives_every_new_partition_its_first_state(tmp_path: Path) -> None:
+    """With a seed the first decision comes from what the seed has learned."""
+    seed = Model.create(config().params, stream=99)
+    seed.learn_many([[0.1, 0.2, 0.3]] * 50, [-1] * 50)
+    bench = Bench(tmp_path / "log.db", partitions=2)
+    for partition in range(2):
+        bench.feed(partition, labelled(5))
+    bench.run(config(), origin=lambda origin: replace(origin, seed=lambda: seed))
+
+    assert all(b'"t":50,' in (bench.published(Channel.DECISIONS, p)[0][1] or b"") for p in range(2))
+
+
+def test_latest_starts_at_the_end_and_stays_there_over_a_crash(tmp_path: Path) -> None:
+    """The starting point is committed before the first event, so a restart does not move it."""
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, labelled(20))
+    plan = Plan([7])
+    seen = bench.run(
+        config(), wrap=lambda broker: Flaky(broker, plan), origin=lambda origin: replace(origin, start="latest")
+    )
+    bench.feed(0, labelled(10, seed=4))
+    bench.run(config(), origin=lambda origin: replace(origin, start="latest"))
+
+    assert seen.pauses == {}
+    assert len(bench.published(Channel.DECISIONS)) == 10
