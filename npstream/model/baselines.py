@@ -28,7 +28,7 @@ _GAMMA_MIN, _GAMMA_MAX = 1e-6, 1e6
 
 
 class _State(NamedTuple):
-    """Weights, (bias, gamma), (negatives, positives, window position, hits, false alarms), window, moments."""
+    """Weights, (bias, gamma), (negatives, positives, window position, hits, false alarms), window, moments, scratch."""
 
     w: Floats
     head: Floats
@@ -37,6 +37,8 @@ class _State(NamedTuple):
     mean: Floats
     m2: Floats
     inv_sd: Floats
+    raw: Floats
+    z: Floats
 
 
 class Olnp:
@@ -54,7 +56,7 @@ class Olnp:
         # One validation for all classifiers: the messages name field, value and range.
         Params(preset="paper", d=d, tau=tau, eta=eta, beta=beta, window=window)
         self.d, self.tau, self.eta, self.beta, self.scale = d, tau, eta, beta, scale
-        zeros = (np.zeros(d, np.float64) for _ in range(4))
+        zeros = (np.zeros(d, np.float64) for _ in range(6))
         self._state = _State(
             next(zeros), np.array([0.0, 1.0]), np.zeros(5, np.int64), np.zeros(window, np.uint8), *zeros
         )
@@ -151,7 +153,7 @@ def _run(
 ) -> None:
     """Score every row and, when `learn`, descend after each."""
     count, head = state.counts, state.head
-    raw, z = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    raw, z = state.raw, state.z
     for e in range(x.shape[0]):
         for i in range(raw.size):
             raw[i] = z[i] = x[e, i]
