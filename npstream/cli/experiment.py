@@ -1,0 +1,165 @@
+"""`npstream experiment`: the paper's study and the stream comparison, as commands."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from npstream.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Options every study takes."""
+
+    data: Path | None
+    out: Path
+    jobs: int
+    quick: bool
+    fresh: bool
+    as_json: bool
+
+
+_OPTIONS = (
+    click.option(
+        "--data",
+        type=click.Path(path_type=Path),
+        envvar="NPSTREAM_DATA",
+        show_envvar=True,
+        help="Folder of .npz (X, y), .csv (label in column y, else the last) or LIBSVM files. "
+        "Without it the built-in generators are used.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path("out"),
+        show_default=True,
+        help="Folder for the CSV of every number, the figures and the page.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        default=lambda: os.cpu_count() or 1,
+        show_default="number of cores",
+        help="Processes to run at a time.",
+    ),
+    click.option("--quick", is_flag=True, help="A small version that ends within a minute."),
+    click.option("--fresh", is_flag=True, help="Forget earlier results instead of continuing from them."),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary and the gates as JSON."),
+)
+
+
+def common(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the common options, handed over as one value."""
+
+    @wraps(command)
+    def wrapped(data: Path | None, out: Path, jobs: int, quick: bool, fresh: bool, as_json: bool, **own: Any) -> None:
+        command(Common(data, out, jobs, quick, fresh, as_json), **own)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+_gates = click.option("--gates", is_flag=True, help="Exit with code 1 when a gate fails.")
+_sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets; may be given many times.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def experiment() -> None:
+    """The paper's study and the stream comparison.
+
+    Every number goes to a CSV in --out, with figures (SVG) and one HTML page
+    beside it. An interrupted run continues where it stopped.
+
+    \b
+    Examples:
+      npstream experiment streams --quick
+      npstream experiment streams --data DATA --gates
+      npstream experiment table --data DATA --sets banana
+    """
+
+
+@experiment.command()
+@common
+@_sets
+@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Orders of each set.")
+@_gates
+def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+    """One pass over each stream, four classifiers, five target rates.
+
+    \b
+    Example:
+      npstream experiment streams --data DATA --gates
+    """
+    from npstream.experiments import streams as module
+    from npstream.experiments.data import Source
+
+    _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+
+
+def _run(options: Common, study: Any, gates: bool = False) -> None:
+    """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
+    from npstream.experiments.pool import run_all
+    from npstream.experiments.results import Results
+
+    if not study.tasks:
+        raise UsageError(f"{study.name}: nothing to run with these options; see --help")
+    results = Results(options.out / f"{study.file}.csv", study.columns, fresh=options.fresh)
+    with _bar(study.name) as progress:
+        run_all(study.tasks, results, options.jobs, progress)
+    report = study.report(results.rows(task.key for task in study.tasks))
+    _write(options.out, study.name, report)
+    if options.as_json:
+        click.echo(json.dumps({**report.summary, "gates": [gate.to_dict() for gate in report.gates]}, indent=2))
+    else:
+        _print(options.out, study, report)
+    if gates and not all(gate.passed for gate in report.gates):
+        sys.exit(1)
+
+
+def _write(out: Path, name: str, report: Any) -> None:
+    from npstream.page import Section, page
+
+    verdicts = [Section(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
+    (out / f"{name}.html").write_text(page(report.title, [*report.sections, *verdicts]))
+    for stem, figure in report.figures.items():
+        (out / f"{stem}.svg").write_text(figure + "\n")
+
+
+def _print(out: Path, study: Any, report: Any) -> None:
+    from npstream.page import text_table
+
+    for section in report.sections:
+        click.secho(section.heading, bold=True)
+        for text in section.text:
+            click.echo(text)
+        for table in section.tables:
+            click.echo(f"\n{table.caption}\n{text_table(table.header, table.rows)}")
+        click.echo()
+    for gate in report.gates:
+        click.echo(gate.line())
+    click.echo(f"numbers: {out / study.file}.csv   page: {out / study.name}.html")
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    with Progress(
+        *Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)
+    ) as bar:
+        task = bar.add_task(name)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
