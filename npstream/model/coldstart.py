@@ -29,13 +29,13 @@ _MATERN_DOF = 3
 
 
 @jit
-def draw_network(key: np.uint64, kernel: int, g: float, blocks: bool, net: Network) -> int:
+def draw_network(key: np.uint64, kernel: int, g: float, blocks: bool, net: Network, rows: Floats) -> int:
     """Fill alpha, wc, ws and the bias of `net`; answers the number of draws taken.
 
-    `blocks` asks for orthogonal blocks and the spread of bandwidths.
+    `blocks` asks for orthogonal blocks and the spread of bandwidths. `rows` is
+    scratch, float64[D, d].
     """
     d, units = net.alpha.shape
-    rows = np.zeros((units, d))
     draws = _draw_directions(key, kernel, rows)
     if blocks and kernel != LAPLACIAN:
         draws = _orthogonalise(key, draws, rows)

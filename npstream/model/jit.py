@@ -1,9 +1,12 @@
 """The one decorator every compiled function of the model carries.
 
-No fast-math, no division checks, the GIL released, machine code kept on disk.
+No fast-math, no division checks, the GIL released, no reference counting (the
+functions allocate nothing, and counting the arrays of a state would cost more
+than an event), machine code kept on disk.
+
 Numba names its disk cache after the file of the decorated function alone: a
 changed helper in another file would leave stale machine code behind, and with
-it the old bits. Here a cache entry is named after the source of the whole room.
+it the old bits. Here a cache entry is named after the source of every file that holds one.
 """
 
 import hashlib
@@ -20,15 +23,19 @@ F = TypeVar("F", bound=Callable[..., object])
 DISABLED: bool = bool(getattr(numba.config, "DISABLE_JIT", False))
 """True under NUMBA_DISABLE_JIT=1: the same functions run as plain Python."""
 
+# Untyped, since the switch for reference counting is not among numba's typed options.
+_njit: Any = numba.njit
+
 
 def jit(function: F) -> F:
     """Compile `function` on its first call for each signature; plain Python when numba is disabled.
 
     Never fails for want of a writable cache directory: it then compiles anew in every process.
     """
-    compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy", boundscheck=False)(function)
-    if not DISABLED:
-        _try_cache(compiled)
+    if DISABLED:
+        return function
+    compiled = _njit(nogil=True, fastmath=False, error_model="numpy", boundscheck=False, _nrt=False)(function)
+    _try_cache(compiled)
     return cast(F, compiled)
 
 
@@ -51,5 +58,7 @@ def _try_cache(dispatcher: Any) -> None:
 def _source_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        source = path.read_bytes()
+        if b"@jit" in source:
+            digest.update(path.name.encode() + b"\0" + source)
     return digest.hexdigest()

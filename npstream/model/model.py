@@ -104,7 +104,12 @@ class Model:
             kind = ("rbf", "laplacian", "matern").index(params.kernel)
             with np.errstate(over="ignore"):
                 state.clock[kernel.DRAWS] = coldstart.draw_network(
-                    _key(params.seed, stream), kind, params.g, params.preset == "plus", state.net
+                    _key(params.seed, stream),
+                    kind,
+                    params.g,
+                    params.preset == "plus",
+                    state.net,
+                    np.empty((params.D, params.d)),
                 )
         return cls(params, state)
 
