@@ -51,7 +51,7 @@ def new_consumer(settings: ClientSettings, sink: Sink) -> Consumer:
 
 def new_admin(settings: ClientSettings, sink: Sink) -> AdminClient:
     """An admin client; raises `Fatal` when the library refuses its settings."""
-    return _built(lambda: AdminClient({**settings, "error_cb": sink}, logger=sink))
+    return _built(lambda: AdminClient({**settings, "error_cb": sink}, logger=sink))  # type: ignore[dict-item]
 
 
 def _built(build: Callable[[], _Client]) -> _Client:

@@ -12,6 +12,9 @@ from npstream.records import Topics
 Option = str | int | float | bool
 ClientSettings = dict[str, Option]
 
+MESSAGE_MAX_BYTES = 16_000_000
+"""The client's own limit, far above any topic's: how large a record may be is the topic's to say."""
+
 SECURITY = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -142,6 +145,7 @@ def producer_settings(config: KafkaConfig) -> ClientSettings:
         "retry.backoff.ms": 10,
         "queue.buffering.max.messages": 200_000,
         "queue.buffering.max.kbytes": 131_072,
+        "message.max.bytes": MESSAGE_MAX_BYTES,
         **common_settings(config),
         "client.id": config.transactional_id,
         "transactional.id": config.transactional_id,

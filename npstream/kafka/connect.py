@@ -34,7 +34,7 @@ def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink)
     try:
         found = client.list_topics(topic, timeout=config.connect_timeout_ms / 1000).topics[topic]
     except KafkaException as error:
-        raise _unreachable(error, config, sink) from error
+        raise unreachable(error, config, sink) from error
     if found.error is None:
         return len(found.partitions)
     if found.error.code() in _MISSING:
@@ -42,7 +42,8 @@ def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink)
     raise translate(found.error, f"looking at topic {topic!r}", config)
 
 
-def _unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> NpstreamError:
+def unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> NpstreamError:
+    """The error for a cluster that gave no metadata: a refused login when there was one."""
     if sink.login_error is not None:
         return translate(sink.login_error, "connecting", config)
     return Retryable(

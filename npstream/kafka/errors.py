@@ -127,7 +127,9 @@ def translate(error: BaseException | KafkaError, doing: str, config: KafkaConfig
     kind: type[NpstreamError] = Fatal if code in _FATAL else Retryable
     advice = _FATAL.get(code) or _RETRYABLE.get(code)
     said = f"{found.name()}: {found.str()}"
-    return kind(f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}")
+    named = kind(f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}")
+    named.cause = found.name()
+    return named
 
 
 def _words(config: KafkaConfig) -> dict[str, str]:

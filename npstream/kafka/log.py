@@ -2,15 +2,15 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka._model import IsolationLevel
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
-from npstream.kafka.config import KafkaConfig, common_settings, reader_settings
+from npstream.kafka.config import MESSAGE_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
 from npstream.kafka.connect import partition_count
 from npstream.kafka.errors import PASSING, translate
 from npstream.port import Ends, Start
@@ -29,6 +29,7 @@ class KafkaLog:
         self._config = config
         self._names = config.topics.names()
         self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
+        self._producer: Producer | None = None
         self._admin: AdminClient = new_admin(common_settings(config), self._sink)
 
     def partitions(self, channel: Channel) -> int:
@@ -123,38 +124,55 @@ class KafkaLog:
         self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
     ) -> None:
         """Write records durably: acknowledged by all in-sync replicas when this returns."""
+        topic = self._names[channel]
         failures: list[KafkaError] = []
-        producer = new_producer(
-            {"linger.ms": 5, **common_settings(self._config), "enable.idempotence": True, "acks": "all"}, self._sink
-        )
 
         def report(error: KafkaError | None, _: object) -> None:
             if error is not None:
                 failures.append(error)
 
-        topic = self._names[channel]
         try:
+            producer = self._writer(topic)
             for key, value, headers, timestamp_ms in records:
-                while True:
-                    try:
-                        producer.produce(
-                            topic,
-                            value,
-                            key,
-                            partition,
-                            on_delivery=report,
-                            timestamp=max(timestamp_ms, 1),
-                            headers=list(headers),
-                        )
-                        break
-                    except BufferError:
-                        producer.poll(0.05)
+                _produce(producer, topic, partition, key, value, list(headers), max(timestamp_ms, 1), report)
             if producer.flush(_QUIET_S) or failures:
                 raise KafkaException(failures[0] if failures else KafkaError(KafkaError._TIMED_OUT))
         except KafkaException as error:
             raise translate(self._sink.login_error or error, f"writing {topic}/{partition}", self._config) from error
-        finally:
-            close_quietly("log-writer", producer.close, _REQUEST_S)
+
+    def _writer(self, topic: str) -> Producer:
+        if self._producer is None:
+            settings: ClientSettings = {"linger.ms": 5, "message.max.bytes": MESSAGE_MAX_BYTES}
+            settings |= common_settings(self._config) | {"enable.idempotence": True, "acks": "all"}
+            self._producer = new_producer(settings, self._sink)
+            # Connect first: an idempotent client without a broker waits for a timer of half a second.
+            partition_count(self._producer, topic, self._config, self._sink)
+        return self._producer
 
     def close(self) -> None:
         """Let go of connections. Never raises."""
+        if self._producer is not None:
+            close_quietly("log-writer", self._producer.close, _REQUEST_S)
+            self._producer = None
+
+
+def _produce(
+    producer: Producer,
+    topic: str,
+    partition: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: list[tuple[str, bytes | None]],
+    timestamp_ms: int,
+    report: Callable[[KafkaError | None, object], None],
+) -> None:
+    """Hand one record to the client, waiting while its queue is full, within the time a reader would wait."""
+    deadline = time.monotonic() + _QUIET_S
+    while True:
+        try:
+            producer.produce(topic, value, key, partition, on_delivery=report, timestamp=timestamp_ms, headers=headers)
+            return
+        except BufferError:
+            if time.monotonic() > deadline:
+                raise KafkaException(KafkaError(KafkaError._QUEUE_FULL)) from None
+            producer.poll(0.05)

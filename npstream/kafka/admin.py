@@ -1,0 +1,143 @@
+"""Looking at a cluster and preparing its topics: what `init` and `doctor` stand on."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from npstream.kafka.blueprint import Action, Alter, Create, Grow, TopicState, Wishes, plan
+from npstream.kafka.clients import Sink, new_admin
+from npstream.kafka.config import KafkaConfig, common_settings
+from npstream.kafka.connect import unreachable
+from npstream.kafka.errors import kafka_error, translate
+
+_T = TypeVar("_T")
+_MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """One worker in the group, with the input partitions it owns."""
+
+    slot: str | None
+    client: str
+    host: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """The group as its coordinator sees it; `state` is STABLE, EMPTY, DEAD and so on."""
+
+    state: str
+    members: tuple[GroupMember, ...]
+
+
+class Admin:
+    """Questions to and changes of one cluster. Each call waits at most `connect_timeout_ms`."""
+
+    def __init__(self, config: KafkaConfig, logger: logging.Logger | None = None) -> None:
+        self._config = config
+        self._timeout_s = config.connect_timeout_ms / 1000
+        self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
+        self._client = new_admin(common_settings(config), self._sink)
+
+    def brokers(self) -> list[str]:
+        """The addresses of the cluster's brokers; raises `Retryable` or `Fatal` when none answers."""
+        try:
+            found = self._client.list_topics(timeout=self._timeout_s)
+        except KafkaException as error:
+            raise unreachable(error, self._config, self._sink) from error
+        return [f"{broker.host}:{broker.port}" for _, broker in sorted(found.brokers.items())]
+
+    def describe(self) -> dict[str, TopicState]:
+        """Those of the four topics that exist, by name."""
+        self.brokers()
+        found = {name: self._describe(name) for name in self._config.topics.names()}
+        return {name: state for name, state in found.items() if state is not None}
+
+    def _describe(self, topic: str) -> TopicState | None:
+        try:
+            found = self._client.list_topics(topic, timeout=self._timeout_s).topics[topic]
+        except KafkaException as error:
+            raise unreachable(error, self._config, self._sink) from error
+        if found.error is not None:
+            if found.error.code() in _MISSING:
+                return None
+            raise translate(found.error, f"looking at topic {topic!r}", self._config)
+        replication = min(len(partition.replicas) for partition in found.partitions.values())
+        return TopicState(topic, len(found.partitions), replication, self._configs(ResourceType.TOPIC, topic))
+
+    def broker_config(self) -> dict[str, str]:
+        """The settings of one broker, where we may see them."""
+        nodes = self._client.list_topics(timeout=self._timeout_s).brokers
+        return self._configs(ResourceType.BROKER, str(min(nodes)))
+
+    def _configs(self, kind: ResourceType, name: str) -> dict[str, str]:
+        futures = self._client.describe_configs([ConfigResource(kind, name)], request_timeout=self._timeout_s)
+        entries = self._settled(futures, f"reading the settings of {name!r}")[0]
+        return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
+
+    def group(self) -> GroupState:
+        """Who is in the group, and who owns what."""
+        futures = self._client.describe_consumer_groups([self._config.group], request_timeout=self._timeout_s)
+        found: Any = self._settled(futures, f"looking at group {self._config.group!r}")[0]
+        return GroupState(found.state.name, tuple(map(_member, found.members)))
+
+    def plan(self, wishes: Wishes) -> list[Action]:
+        """What `prepare` would do, in order; nothing is changed."""
+        found = self.describe()
+        known = {name for state in found.values() for name in state.config}
+        return plan(self._config.topics, found, known, wishes)
+
+    def prepare(self, actions: Sequence[Action]) -> None:
+        """Do what was planned. Stops at the first refusal; doing it again finishes the rest."""
+        for action in actions:
+            self._settled(self._start(action), str(action))
+
+    def _start(self, action: Action) -> Mapping[Any, Future[Any]]:
+        match action:
+            case Create(topic, partitions, replication, config):
+                new = NewTopic(topic, partitions, replication, config=dict(config))
+                return self._client.create_topics(
+                    [new], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
+                )
+            case Grow(topic, _, partitions):
+                more = NewPartitions(topic, partitions)
+                return self._client.create_partitions(
+                    [more], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
+                )
+            case Alter(topic, name, _, value):
+                entry = ConfigEntry(
+                    name,
+                    value,
+                    source=ConfigSource.DYNAMIC_TOPIC_CONFIG,
+                    incremental_operation=AlterConfigOpType.SET,
+                )
+                resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+                return self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
+
+    def _settled(self, futures: Mapping[Any, Future[_T]], doing: str) -> list[_T]:
+        try:
+            return [future.result(timeout=2 * self._timeout_s) for future in futures.values()]
+        except (KafkaException, TimeoutError) as error:
+            raise translate(self._sink.login_error or kafka_error(error) or error, doing, self._config) from error
+
+
+def _member(found: Any) -> GroupMember:
+    owned = found.assignment.topic_partitions if found.assignment else []
+    return GroupMember(
+        found.group_instance_id, found.client_id, found.host, tuple(sorted(tp.partition for tp in owned))
+    )

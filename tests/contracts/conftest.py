@@ -1,0 +1,29 @@
+"""Every contract test runs at both places."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from npstream.port import Log
+from npstream.records import Topics
+from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place
+
+
+@pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
+def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> Iterator[Place]:
+    """Four fresh topics of three partitions, and a group nobody has used."""
+    topics = Topics(*(topic_prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
+    made: Place
+    if request.param == "embedded":
+        made = EmbeddedPlace(tmp_path / "log.db", topics, topic_prefix + "group").create()
+    else:
+        made = KafkaPlace(request.getfixturevalue("kafka").bootstrap, topics, topic_prefix + "group").create()
+    yield made
+    made.leave()
+
+
+@pytest.fixture
+def log(place: Place) -> Log:
+    """A reader and writer beside the worker."""
+    return place.log()

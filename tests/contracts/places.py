@@ -1,0 +1,148 @@
+"""The two places where the contract holds, behind one face.
+
+A `Place` is four topics in a broker, with a group of its own. It hands out
+brokers and logs and lets go of all of them at the end.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
+from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
+from npstream.kafka.admin import Admin
+from npstream.kafka.blueprint import Alter, Wishes
+from npstream.port import Broker, Log
+from npstream.records import Channel, Topics
+
+PARTITIONS = 3
+
+_QUICK_COMPACTION = {
+    "segment.ms": "200",
+    "min.cleanable.dirty.ratio": "0.01",
+    "min.compaction.lag.ms": "0",
+    "max.compaction.lag.ms": "200",
+    "delete.retention.ms": "100",
+}
+"""What makes compaction visible within a test."""
+
+
+class Place(Protocol):
+    """Where the contract is tested."""
+
+    topics: Topics
+
+    def broker(self) -> Broker:
+        """A worker's broker; one at a time unless the first was closed or abandoned."""
+
+    def log(self) -> Log:
+        """A plain reader and writer."""
+
+    def trim(self, partition: int, before: int) -> None:
+        """Delete events below an offset, as retention would."""
+
+    def with_topics(self, topics: Topics) -> "Place":
+        """The same place seen through other topic names."""
+
+    def arguments(self) -> list[str]:
+        """What another process needs to come to the same place; see `place_from`."""
+
+    def leave(self) -> None:
+        """Let go of everything handed out."""
+
+
+@dataclass
+class EmbeddedPlace:
+    """Topics in one SQLite file."""
+
+    path: Path
+    topics: Topics
+    group: str
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def create(self, partitions: int = PARTITIONS) -> "EmbeddedPlace":
+        create_topics(self.path, self.topics, partitions)
+        return self
+
+    def broker(self) -> Broker:
+        broker = EmbeddedBroker(self.path, self.topics, self.group)
+        self._stack.callback(broker.abandon)
+        return broker
+
+    def log(self) -> Log:
+        log = EmbeddedLog(self.path, self.topics)
+        self._stack.callback(log.close)
+        return log
+
+    def trim(self, partition: int, before: int) -> None:
+        with ExitStack() as stack:
+            log = EmbeddedLog(self.path, self.topics)
+            stack.callback(log.close)
+            log.trim(Channel.EVENTS, partition, before)
+
+    def with_topics(self, topics: Topics) -> "EmbeddedPlace":
+        return EmbeddedPlace(self.path, topics, self.group, self._stack)
+
+    def arguments(self) -> list[str]:
+        return ["embedded", str(self.path), self.group, *self.topics.names()]
+
+    def leave(self) -> None:
+        self._stack.close()
+
+
+@dataclass
+class KafkaPlace:
+    """Topics on a real Kafka broker."""
+
+    bootstrap: str
+    topics: Topics
+    group: str
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def create(self, partitions: int = PARTITIONS) -> "KafkaPlace":
+        admin = Admin(self.config())
+        admin.prepare(admin.plan(Wishes(partitions)))
+        admin.prepare([Alter(self.topics.checkpoints, name, "", value) for name, value in _QUICK_COMPACTION.items()])
+        return self
+
+    def config(self, slot: str = "a", **changes: object) -> KafkaConfig:
+        quick = {"session_timeout_ms": 10_000, "transaction_timeout_ms": 10_000, **changes}
+        return KafkaConfig(self.bootstrap, self.group, slot, self.topics, **quick)  # type: ignore[arg-type]
+
+    def broker(self) -> Broker:
+        return self.kafka_broker()
+
+    def kafka_broker(self, slot: str = "a", **changes: object) -> KafkaBroker:
+        broker = KafkaBroker(self.config(slot, **changes))
+        self._stack.callback(broker.abandon)
+        return broker
+
+    def log(self) -> KafkaLog:
+        log = KafkaLog(self.config())
+        self._stack.callback(log.close)
+        return log
+
+    def trim(self, partition: int, before: int) -> None:
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for deleted in admin.delete_records([TopicPartition(self.topics.events, partition, before)]).values():
+            deleted.result(timeout=10)
+
+    def with_topics(self, topics: Topics) -> "KafkaPlace":
+        return KafkaPlace(self.bootstrap, topics, self.group, self._stack)
+
+    def arguments(self) -> list[str]:
+        return ["kafka", self.bootstrap, self.group, *self.topics.names()]
+
+    def leave(self) -> None:
+        self._stack.close()
+
+
+def place_from(arguments: list[str]) -> Place:
+    """The place another process described with `arguments()`."""
+    kind, where, group, *names = arguments
+    topics = Topics(*names)
+    return EmbeddedPlace(Path(where), topics, group) if kind == "embedded" else KafkaPlace(where, topics, group)
