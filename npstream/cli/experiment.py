@@ -69,6 +69,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _gates = click.option("--gates", is_flag=True, help="Exit with code 1 when a gate fails.")
+_seeds = click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs of each set.")
 _sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets; may be given many times.")
 
 
@@ -90,7 +91,7 @@ def experiment() -> None:
 @experiment.command()
 @common
 @_sets
-@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Orders of each set.")
+@_seeds
 @_gates
 def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
     """One pass over each stream, four classifiers, five target rates.
@@ -100,6 +101,43 @@ def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> 
       npstream experiment streams --data DATA --gates
     """
     from npstream.experiments import streams as module
+    from npstream.experiments.data import Source
+
+    _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+
+
+@experiment.command()
+@common
+@_sets
+@_seeds
+@_gates
+def stress(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+    """Flipped labels, jumps, changed units, drift, 1% and 0.1% targets.
+
+    The streams are generated; --data is not used.
+
+    \b
+    Example:
+      npstream experiment stress --gates
+    """
+    from npstream.experiments import stress as module
+
+    _run(options, module.study(names=sets, seeds=seeds, quick=options.quick), gates)
+
+
+@experiment.command()
+@common
+@_sets
+@_seeds
+@_gates
+def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+    """Labels late by 100, 1,000 and 5,000 events.
+
+    \b
+    Example:
+      npstream experiment delays --data DATA --gates
+    """
+    from npstream.experiments import delays as module
     from npstream.experiments.data import Source
 
     _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)

@@ -1,0 +1,96 @@
+"""The one place where real objects are built and wired: clients, clock, worker, dashboard."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from npstream.codec.snapshot import decode_snapshot
+from npstream.embedded import EmbeddedBroker, EmbeddedLog
+from npstream.errors import StateCorrupt, UsageError
+from npstream.kafka import KafkaBroker, KafkaLog
+from npstream.model import Model, Op
+from npstream.observe import Observer
+from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.port import Broker, Log
+from npstream.settings import Settings
+from npstream.worker import Origin, Worker
+
+
+def build_worker(settings: Settings, stop: threading.Event, observer: Observer) -> Worker:
+    """A worker as the settings describe it; nothing is connected yet."""
+    return Worker(
+        connect=connector(settings, stop, observer),
+        origin=origin_of(settings),
+        limits=settings.worker.limits(),
+        clock=time.monotonic,
+        stop=stop,
+        observer=observer,
+    )
+
+
+def connector(settings: Settings, stop: threading.Event, observer: Observer) -> Callable[[], tuple[Broker, Log]]:
+    """What makes fresh clients for each session of a worker."""
+
+    def connect() -> tuple[Broker, Log]:
+        return open_broker(settings, stop, observer), open_log(settings)
+
+    return connect
+
+
+def open_broker(settings: Settings, stop: threading.Event, observer: Observer) -> Broker:
+    """The broker of these settings. Raises `Retryable` or `Fatal` when it cannot be used."""
+    topics = settings.topic_names()
+    if settings.embedded is not None:
+        return EmbeddedBroker(settings.embedded.path, topics, settings.group)
+    assert settings.kafka is not None
+    logger = logging.getLogger("npstream.kafka")
+    return KafkaBroker(settings.kafka.config(topics), observer.turned, logger, stop.is_set)
+
+
+def open_log(settings: Settings) -> Log:
+    """Plain reading and writing of the same topics."""
+    topics = settings.topic_names()
+    if settings.embedded is not None:
+        return EmbeddedLog(settings.embedded.path, topics)
+    assert settings.kafka is not None
+    return KafkaLog(settings.kafka.config(topics))
+
+
+def origin_of(settings: Settings) -> Origin:
+    """What every partition of these settings is, and how it begins."""
+    path = settings.start_from
+    return Origin(
+        group=settings.group,
+        topic=settings.topic_names().events,
+        config=settings.partition_config(),
+        cadence=settings.checkpoint.cadence(),
+        start=settings.start_at(),
+        seed=None if path is None else lambda: read_model(path),
+    )
+
+
+def read_model(path: Path) -> Model:
+    """The model of a model file, which is a snapshot. Raises `UsageError` naming the file."""
+    try:
+        return PartitionProcessor.from_snapshot(decode_snapshot(path.read_bytes())).model
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror}); give a file written by `npstream train`"
+        ) from None
+    except StateCorrupt as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def warm_up(config: PartitionConfig) -> float:
+    """Compile the kernel before a partition is owned; answer the seconds it took."""
+    started = time.monotonic()
+    model = Model.create(config.params)
+    code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
+    x = np.zeros((3, config.params.d), np.float32)
+    y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
+    model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
+    return time.monotonic() - started

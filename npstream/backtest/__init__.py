@@ -1,0 +1,1 @@
+"""Replay: the same processor over a file or a range of a topic, without touching the live group."""

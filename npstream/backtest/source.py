@@ -1,0 +1,138 @@
+"""Where a replay's events come from: arrays, exported lines, or a range of a topic.
+
+A source hands out rounds of batches, one batch a partition, and says which
+offsets there are, so that progress, quarters and the time left are known.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npstream.port import Log
+from npstream.records import Batch, Channel, Record
+
+ROUND = 1000
+"""Records of one partition in one round: large enough for speed, small enough for a smooth curve."""
+
+
+class Source(Protocol):
+    """Events of some partitions, in order within each."""
+
+    @property
+    def format(self) -> Literal["json", "f32"] | None:
+        """The format of the values; None when it is the topic's own."""
+
+    @property
+    def topic(self) -> str | None:
+        """The topic the events are from; None for a file."""
+
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """First offset, and the one after the last, of each partition."""
+
+    def rounds(self) -> Iterator[list[Batch]]:
+        """Batches of all partitions, again and again until all is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySource:
+    """Rows of a data set as raw float32 events, dealt to partitions in turn.
+
+    With a `delay` a row comes without its label, which follows `delay` rows of
+    the same partition later.
+    """
+
+    x: NDArray[np.float32]
+    y: NDArray[np.int8]
+    partitions: int = 1
+    delay: int = 0
+    format: Literal["f32"] = "f32"
+    topic: None = None
+
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """Every partition begins at 0 and holds its events and, when they come later, their labels."""
+        each = 2 if self.delay else 1
+        return {p: (0, each * len(range(p, len(self.y), self.partitions))) for p in range(self.partitions)}
+
+    def rounds(self) -> Iterator[list[Batch]]:
+        """One row after another to the partitions in turn."""
+        makers = [self._late(p) if self.delay else self._labelled(p) for p in range(self.partitions)]
+        while batches := [Batch(p, records) for p, maker in enumerate(makers) if (records := next(maker, []))]:
+            yield batches
+
+    def _labelled(self, partition: int) -> Iterator[list[Record]]:
+        x, y = self.x[partition :: self.partitions], self.y[partition :: self.partitions]
+        label = {1: (("y", b"1"),), -1: (("y", b"-1"),)}
+        for at in range(0, len(y), ROUND):
+            rows = np.ascontiguousarray(x[at : at + ROUND], "<f4")
+            data, size = rows.tobytes(), rows.itemsize * rows.shape[1]
+            yield [
+                Record(at + i, at + i + 1, None, data[size * i : size * i + size], label[sign])
+                for i, sign in enumerate(y[at : at + ROUND].tolist())
+            ]
+
+    def _late(self, partition: int) -> Iterator[list[Record]]:
+        x, y = self.x[partition :: self.partitions], self.y[partition :: self.partitions].tolist()
+        records: list[Record] = []
+        offset = 0
+        for i in range(len(y) + self.delay):
+            if i < len(y):
+                headers = (("id", b"%d" % i),)
+                records.append(Record(offset, offset + 1, None, x[i].astype("<f4").tobytes(), headers))
+                offset += 1
+            if 0 <= i - self.delay < len(y):
+                earlier = i - self.delay
+                label = (("id", b"%d" % earlier), ("y", b"%d" % y[earlier]))
+                records.append(Record(offset, offset + 1, None, b"", label))
+                offset += 1
+            if len(records) >= ROUND:
+                yield records
+                records = []
+        if records:
+            yield records
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSource:
+    """Records that are in memory already, by partition: an export, or a test's own."""
+
+    records: Mapping[int, Sequence[Record]]
+    topic: str | None = None
+    format: None = None
+
+    @property
+    def ranges(self) -> Mapping[int, tuple[int, int]]:
+        """The records' own offsets."""
+        return {p: (records[0].offset, records[-1].offset + 1) for p, records in self.records.items() if records}
+
+    def rounds(self) -> Iterator[list[Batch]]:
+        """Slices of all partitions."""
+        longest = max((len(records) for records in self.records.values()), default=0)
+        for at in range(0, longest, ROUND):
+            batches = [Batch(p, list(records[at : at + ROUND])) for p, records in self.records.items()]
+            yield [batch for batch in batches if batch.records]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSource:
+    """A range of the events topic: `ranges` holds the first offset and the one after the last, by partition."""
+
+    log: Log
+    topic: str
+    ranges: Mapping[int, tuple[int, int]]
+    format: None = None
+
+    def rounds(self) -> Iterator[list[Batch]]:
+        """Reads of all partitions in turn."""
+        readers = {p: self.log.read(Channel.EVENTS, p, begin, end) for p, (begin, end) in self.ranges.items()}
+        while batches := [Batch(p, records) for p, reader in readers.items() if (records := _take(reader, ROUND))]:
+            yield batches
+
+
+def _take(records: Iterator[Record], n: int) -> list[Record]:
+    return list(islice(records, n))

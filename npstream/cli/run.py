@@ -1,0 +1,50 @@
+"""`npstream run`: the worker."""
+
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from npstream.cli.options import config_option, load_settings, set_option
+
+
+@click.command(
+    epilog="""\b
+Example:
+  npstream run --config config/kafka.yaml --set kafka.slot=worker-0
+
+\b
+SIGTERM and SIGINT finish the batch, write a checkpoint and exit 0.
+Exit codes: 0 stopped; 3 settings refused; 4 brokers, rights or topics; 5 state."""
+)
+@config_option()
+@set_option
+def run(config: Path, assignments: tuple[str, ...]) -> None:
+    """Read events, publish decisions, learn; until stopped."""
+    settings = load_settings(config, assignments)
+
+    import structlog
+
+    from npstream import app
+    from npstream.observe import Observer
+    from npstream.ops.logs import configure
+
+    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic)
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    seconds = app.warm_up(settings.partition_config())
+    topic = settings.topic_names().events
+    structlog.get_logger("npstream").info("starting", group=settings.group, topic=topic, compiled_s=round(seconds, 2))
+    app.build_worker(settings, stop, Observer()).run()
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop.set()  # A handler may only set a flag: raising inside the client loses records.
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
