@@ -14,6 +14,9 @@ NpstreamError
 class NpstreamError(Exception):
     """Base of every error npstream raises on purpose. The message says what to do next."""
 
+    cause = "unclear"
+    """A short constant for counting: the client's name for what went wrong, where there is one."""
+
 
 class SettingsError(NpstreamError):
     """The configuration cannot be used. Carries every problem found, not the first."""

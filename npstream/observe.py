@@ -209,6 +209,7 @@ class Reading:
     preset: str
     learning: bool
     d: int
+    features: tuple[str, ...] | None
     tau: float
     t: int
     negatives: int
@@ -259,8 +260,11 @@ class Observer:
     def committed(self, shares: list[Share], seconds: float) -> None:
         """One transaction stands."""
 
+    def replaying(self, reading: Reading) -> None:
+        """How a partition stands after it was restored, and after each batch it replayed."""
+
     def observed(self, reading: Reading) -> None:
-        """How a partition stands: after it was restored, after each replayed batch, after each commit."""
+        """How a partition stands after a commit it took part in; follows `committed`."""
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
         """Answers `wanted_models`: a model's parameters and canonical bytes."""

@@ -17,6 +17,7 @@ from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.observe import Observer
 from npstream.port import Broker, Log
 from npstream.records import Batch, Record, Share
+from npstream.worker.reading import reading_of
 from npstream.worker.restore import Origin, restore
 from npstream.worker.task import PartitionTask
 
@@ -104,8 +105,7 @@ class Worker:
             raise
         finally:
             self._reader.close()
-            self._forget(tuple(self._tasks))
-            self._paused.clear()
+            self._forget((*self._tasks, *self._paused))
 
     def _recover(self, cause: Retryable, attempt: int) -> None:
         now = self._clock()
@@ -114,13 +114,14 @@ class Worker:
             raise Fatal(f"no progress for {self._limits.recover_s:.0f} s; last error: {cause}") from cause
         wait_s = _BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)]
         self._log.warning("reset", cause=str(cause), retry_in_s=wait_s)
-        self._observer.reset(type(cause.__cause__ or cause).__name__)
+        self._observer.reset(cause.cause)
         self._stop.wait(wait_s)
 
     def _turn(self) -> None:
         batches = self._broker.poll(self._limits.batch_max, self._limits.poll_s)
         failpoints.hit("after_poll")
-        self._observer.turned()
+        self._observer.polled()
+        self._show_models()
         live = self._replay(batches)
         now = self._clock()
         self._commit([share for task in self._tasks.values() if (share := task.debut(now))])
@@ -141,6 +142,8 @@ class Worker:
             except StateCorrupt as error:
                 self._pause(partition, str(error))
                 continue
+            if not was_live:
+                self._observer.replaying(reading_of(task))
             if task.live and not was_live:
                 self._observer.went_live(partition, task.replayed)
                 self._log.info("live", partition=partition, replayed=task.replayed)
@@ -165,11 +168,24 @@ class Worker:
         if not shares:
             return
         started = self._clock()
-        pointers = self._broker.commit(shares)
+        try:
+            pointers = self._broker.commit(shares)
+        except NpstreamError as error:
+            self._observer.aborted(error.cause)
+            raise
         for partition, pointer in pointers.items():
             self._tasks[partition].committed(pointer)
         self._failing_since = None
         self._observer.committed(shares, self._clock() - started)
+        for partition in pointers:
+            self._observer.observed(reading_of(self._tasks[partition]))
+
+    def _show_models(self) -> None:
+        """Answer whoever asks to see a model; costs a look at an empty set when nobody does."""
+        for partition in self._observer.wanted_models:
+            if partition in self._tasks:
+                model = self._tasks[partition].processor.model
+                self._observer.shown_model(partition, model.params, model.to_bytes())
 
     def _drain(self) -> None:
         """A last checkpoint of everything, then leave: the next start replays nothing."""
@@ -201,6 +217,7 @@ class Worker:
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
         """Restore each partition; a corrupt one is answered with None and stays paused."""
         starts: dict[int, int | None] = {}
+        self._observer.rebalanced("assigned")
         for partition in partitions:
             try:
                 starts[partition] = self._assign(partition)
@@ -215,10 +232,12 @@ class Worker:
 
     def _assign(self, partition: int) -> int:
         started = self._clock()
+        self._observer.restoring(partition)
         task = restore(partition, self._broker, self._reader, self._origin, started)
         self._tasks[partition] = task
         seconds = self._clock() - started
         self._observer.assigned(partition, seconds, task.processor.next_offset, task.replay_to)
+        self._observer.replaying(reading_of(task))
         self._log.info(
             "assigned",
             partition=partition,
@@ -230,6 +249,7 @@ class Worker:
 
     def on_revoked(self, partitions: Sequence[int]) -> None:
         """Save what the next owner would have to replay; a failure costs only that replay."""
+        self._observer.rebalanced("revoked")
         try:
             self._checkpoint(partitions)
         except NpstreamError as error:
@@ -241,6 +261,7 @@ class Worker:
 
     def on_lost(self, partitions: Sequence[int]) -> None:
         """Another worker owns them now."""
+        self._observer.rebalanced("lost")
         self._forget(partitions)
         self._log.warning("lost", partitions=list(partitions))
 

@@ -69,6 +69,11 @@ class PartitionTask:
         """The committed offset the replay must reach; the own offset on a first start."""
         return self.processor.next_offset if self._goal is None else self._goal.next_offset
 
+    @property
+    def saved_offset(self) -> int:
+        """Where the newest snapshot stands: a restore would begin here."""
+        return self._saved_offset
+
     def replay(self, records: list[Record]) -> list[Record]:
         """Process silently what was decided before; answer the records that are new.
 
