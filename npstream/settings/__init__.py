@@ -1,0 +1,20 @@
+"""Settings: every room's values from one YAML file, the environment and the command line; all errors at once."""
+
+from npstream.settings.dump import masked_dump
+from npstream.settings.load import from_mapping, load
+from npstream.settings.reference import Entry, json_schema, reference
+from npstream.settings.settings import Settings
+from npstream.settings.sizes import SNAPSHOT_MAX_BYTES, Sizes, sizes
+
+__all__ = [
+    "SNAPSHOT_MAX_BYTES",
+    "Entry",
+    "Settings",
+    "Sizes",
+    "from_mapping",
+    "json_schema",
+    "load",
+    "masked_dump",
+    "reference",
+    "sizes",
+]

@@ -1,0 +1,53 @@
+"""The way in: a file, the environment and the command line become `Settings`, or every problem at once."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from npstream.errors import SettingsError
+from npstream.settings.problems import Problem, problems_of
+from npstream.settings.settings import Settings
+from npstream.settings.source import interpolated, overridden, read_yaml
+
+
+def load(path: Path, env: Mapping[str, str], assignments: Sequence[str] = ()) -> Settings:
+    """Settings from a YAML file, overridden by `env` and by assignments such as `model.tau=0.05`.
+
+    Raises `SettingsError` with every problem, `UsageError` when the file cannot be read.
+    """
+    return from_mapping(read_yaml(path), env, assignments)
+
+
+def from_mapping(
+    raw: Mapping[str, Any], env: Mapping[str, str] | None = None, assignments: Sequence[str] = ()
+) -> Settings:
+    """Settings from what a YAML file would hold. Reads the files named by `${file:...}`.
+
+    Raises `SettingsError` with every problem.
+    """
+    env = env or {}
+    # A section whose lines are all commented out reads as null.
+    sections = {name: section for name, section in raw.items() if section is not None}
+    given, unresolved = interpolated(overridden(sections, env, tuple(assignments)), env)
+    _fill_slot(given, env)
+    found = unresolved
+    try:
+        settings = Settings.model_validate(given)
+    except ValidationError as error:
+        known = {problem.path for problem in unresolved}
+        found = unresolved + [problem for problem in problems_of(error, Settings) if problem.path not in known]
+    if found:
+        raise SettingsError([str(problem) for problem in _once(found)])
+    return settings
+
+
+def _fill_slot(given: dict[str, Any], env: Mapping[str, str]) -> None:
+    kafka = given.get("kafka")
+    if isinstance(kafka, dict) and kafka.get("slot") is None and env.get("HOSTNAME"):
+        kafka["slot"] = env["HOSTNAME"]
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))

@@ -1,0 +1,177 @@
+"""The plain sections of a settings file: topics, events, labels, checkpoint, worker, http, log."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from npstream.codec.events import EventConfig
+from npstream.model import Params
+from npstream.partition import LabelConfig
+from npstream.port import Start
+from npstream.records import Topics
+from npstream.settings.section import Section, refuse
+from npstream.worker import Cadence, Limits
+
+TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+
+
+class TopicsSection(Section):
+    """The four topics. All have the partition count of the events topic."""
+
+    events: TopicName
+    """Where events are read from."""
+    decisions: TopicName | None = None
+    """Where decisions are published; by default the name of the events topic and `-decisions`."""
+    dead_letters: TopicName | None = None
+    """Where unusable events are put; by default the name of the events topic and `-dead-letters`."""
+    checkpoints: TopicName | None = None
+    """Where state is kept (compacted); by default the name of the events topic and `-checkpoints`."""
+
+    @model_validator(mode="after")
+    def _are_four(self) -> Self:
+        names = self.names().names()
+        twice = sorted({name for name in names if names.count(name) > 1})
+        refuse([f"{name!r} is used for more than one topic; each of the four needs its own" for name in twice])
+        return self
+
+    def names(self) -> Topics:
+        """The four names, defaults filled in."""
+        return Topics(
+            self.events,
+            self.decisions or f"{self.events}-decisions",
+            self.dead_letters or f"{self.events}-dead-letters",
+            self.checkpoints or f"{self.events}-checkpoints",
+        )
+
+
+def _as_word(value: Any) -> Any:
+    """YAML reads -1 and 1 as numbers."""
+    return str(value) if type(value) is int else value
+
+
+class EventsSection(Section):
+    """How events are written, and what happens to bad ones."""
+
+    format: Literal["json", "f32"] = "json"
+    """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read."""
+    features: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(default=None, min_length=1)
+    """Names of the features in the model's order, when `x` is an object; they also set `model.d`."""
+    max_bytes: int = Field(default=262_144, ge=1, le=10_000_000)
+    """Longest event taken; a longer one becomes a dead letter unread."""
+    on_bad_event: Annotated[Literal["none", "-1", "1"], BeforeValidator(_as_word)] = Field(
+        default="none", json_schema_extra={"type": ["string", "integer"], "enum": ["none", -1, 1, "-1", "1"]}
+    )
+    """Decision to publish for a bad event whose id can be read, so that nobody waits for ever."""
+    dead_letter_cap: float = Field(default=0.5, gt=0, le=1)
+    """Share of bad events in a block of 1000 above which the partition is paused instead of drained."""
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = self.features or ()
+        refuse([f"features: {name!r} is named twice" for name in sorted(set(names)) if names.count(name) > 1])
+        return self
+
+    def config(self, params: Params) -> EventConfig:
+        """What the decoder needs, for a model with these parameters."""
+        return EventConfig(
+            d=params.d,
+            format=self.format,
+            features=self.features,
+            external=params.preset == "external",
+            max_bytes=self.max_bytes,
+        )
+
+
+class LabelsSection(Section):
+    """How long an observation waits for its label, in bounded memory."""
+
+    buffer_max: int = Field(default=10_000, ge=1, le=10_000_000)
+    """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
+    expire_events: int | None = Field(default=None, ge=1)
+    """Stop waiting after this many later events of the partition."""
+    expire_seconds: float | None = Field(default=None, gt=0)
+    """Stop waiting after this much event time of the partition (timestamps of events, never the wall clock)."""
+    on_expiry: Literal["drop", "negative"] = "drop"
+    """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
+
+    def config(self) -> LabelConfig:
+        """What the processor needs."""
+        return LabelConfig(
+            buffer_max=self.buffer_max,
+            expire_events=self.expire_events,
+            expire_seconds=self.expire_seconds,
+            on_expiry=self.on_expiry,
+        )
+
+
+class CheckpointSection(Section):
+    """How often state is saved. More often: shorter replay after a crash, more traffic. Never changes a decision."""
+
+    every_events: int = Field(default=10_000, ge=1)
+    """Save a partition after this many events."""
+    every_seconds: float = Field(default=10.0, gt=0)
+    """Save a partition that moved after this many seconds."""
+    keep: int = Field(default=4, ge=2, le=100)
+    """Snapshots kept per partition, for rollback and audit."""
+
+    def cadence(self) -> Cadence:
+        """What the worker needs."""
+        return Cadence(self.every_events, self.every_seconds, self.keep)
+
+
+class WorkerSection(Section):
+    """Bounds of the loop."""
+
+    batch_max: int = Field(default=2000, ge=1, le=100_000)
+    """Most events in one transaction. Larger: more throughput; smaller: decisions appear sooner under load."""
+    poll_ms: int = Field(default=20, ge=1, le=5000)
+    """Longest wait for a batch to fill. Smaller: decisions appear sooner; larger: fewer transactions."""
+    drain_seconds: float = Field(default=20.0, gt=0)
+    """Longest time to finish and save after SIGTERM; keep it below the grace period of whoever sends it."""
+    recover_seconds: float = Field(default=300.0, gt=0)
+    """Exit when an outage of the brokers lasts longer than this."""
+
+    def limits(self) -> Limits:
+        """What the worker needs."""
+        return Limits(self.batch_max, self.poll_ms / 1000, self.drain_seconds, self.recover_seconds)
+
+
+class HttpSection(Section):
+    """The page, metrics and probes of a running worker."""
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    """Address to listen on; `0.0.0.0` in a container that is scraped from outside."""
+    port: int = Field(default=8080, ge=0, le=65_535)
+    """Port to listen on; 0 takes a free one and logs it."""
+
+
+class LogSection(Section):
+    """The worker's log, on standard output."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe event that is written."""
+    format: Literal["auto", "json", "console"] = "auto"
+    """`auto`: coloured lines on a terminal, JSON elsewhere."""
+
+
+def start_of(text: str) -> Start:
+    """`earliest`, `latest`, or the milliseconds of an ISO timestamp that names its zone. Raises ValueError."""
+    match text:
+        case "earliest" | "latest":
+            return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("must be earliest, latest or a timestamp such as 2026-05-01T00:00:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"must name its time zone, for instance {moment.isoformat()}Z for UTC")
+    return int(moment.timestamp() * 1000)
+
+
+def _is_start(text: str) -> str:
+    start_of(text)
+    return text
+
+
+StartText = Annotated[str, AfterValidator(_is_start)]

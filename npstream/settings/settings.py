@@ -1,0 +1,128 @@
+"""The whole of a settings file, and the values it is made into."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from npstream.partition import PartitionConfig
+from npstream.port import Start
+from npstream.records import Topics
+from npstream.settings.connection import EmbeddedSection, KafkaSection
+from npstream.settings.model_section import ModelSection
+from npstream.settings.section import Section, refuse
+from npstream.settings.sections import (
+    CheckpointSection,
+    EventsSection,
+    HttpSection,
+    LabelsSection,
+    LogSection,
+    StartText,
+    TopicsSection,
+    WorkerSection,
+    start_of,
+)
+from npstream.settings.sizes import size_problems
+
+
+def _none_when_off(value: Any) -> Any:
+    """YAML reads a bare `off` as false; the environment gives it as text."""
+    return None if value is False or value in ("off", "false") else value
+
+
+def _allow_off(schema: dict[str, Any]) -> None:
+    schema["anyOf"].append({"enum": [False, "off"]})
+
+
+class Settings(Section):
+    """Everything a worker is told. Immutable; secrets are masked in its repr."""
+
+    kafka: KafkaSection | None = None
+    """A Kafka cluster; either this or `embedded`."""
+    embedded: EmbeddedSection | None = None
+    """A log in one file, without Kafka; either this or `kafka`."""
+    topics: TopicsSection
+    """The four topics."""
+    events: EventsSection = EventsSection()
+    """How events are written."""
+    model: ModelSection
+    """The classifier of each partition."""
+    labels: LabelsSection = LabelsSection()
+    """How long to wait for labels."""
+    checkpoint: CheckpointSection = CheckpointSection()
+    """How often state is saved."""
+    start: StartText = "earliest"
+    """Where a partition without state begins: `earliest`, `latest`, or a timestamp such as 2026-05-01T00:00:00Z."""
+    start_from: Path | None = None
+    """Model file that partitions without state start from, instead of a random start."""
+    worker: WorkerSection = WorkerSection()
+    """Bounds of the loop."""
+    http: Annotated[HttpSection | None, BeforeValidator(_none_when_off)] = Field(
+        default=HttpSection(), json_schema_extra=_allow_off
+    )
+    """The page, metrics and probes of a running worker; `off` for none."""
+    log: LogSection = LogSection()
+    """The worker's log."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_features(cls, raw: Any) -> Any:
+        """Let `events.features` say `model.d`."""
+        if not isinstance(raw, Mapping):
+            return raw
+        model, events = raw.get("model", {}), raw.get("events")
+        features = events.get("features") if isinstance(events, Mapping) else None
+        if isinstance(features, list | tuple) and isinstance(model, Mapping) and model.get("d") is None:
+            return {**raw, "model": {**model, "d": len(features)}}
+        return raw
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        found = self._broker_problems() + self._feature_problems()
+        # Sizes are only meaningful when the rest is.
+        refuse(found or size_problems(self.partition_config()))
+        return self
+
+    def _broker_problems(self) -> list[str]:
+        if self.kafka is None and self.embedded is None:
+            return ["kafka or embedded: missing; say where the events are"]
+        if self.kafka is not None and self.embedded is not None:
+            return ["kafka and embedded: both are given; keep the one that holds the events"]
+        if self.kafka is not None and self.worker.poll_ms >= self.kafka.transaction_timeout_ms:
+            return [f"worker.poll_ms: {self.worker.poll_ms} must be below kafka.transaction_timeout_ms"]
+        return []
+
+    def _feature_problems(self) -> list[str]:
+        d, features = self.model.d, self.events.features
+        if features is not None and len(features) != d:
+            return [f"model.d: {d} given, {len(features)} names in events.features; leave d out to let them count"]
+        numbers = max(d, 1)
+        if self.events.format == "f32" and 4 * numbers > self.events.max_bytes:
+            return [f"events.max_bytes: {self.events.max_bytes} is too small for {numbers} float32 values"]
+        return []
+
+    @property
+    def group(self) -> str:
+        """The name that state is kept under."""
+        section = self.kafka or self.embedded
+        assert section is not None
+        return section.group
+
+    def topic_names(self) -> Topics:
+        """The four topics."""
+        return self.topics.names()
+
+    def start_at(self) -> Start:
+        """Where a partition without state begins."""
+        return start_of(self.start)
+
+    def partition_config(self) -> PartitionConfig:
+        """What a partition does with an event."""
+        return PartitionConfig(
+            params=self.model,
+            events=self.events.config(self.model),
+            labels=self.labels.config(),
+            on_bad_event=self.events.on_bad_event,
+            dead_letter_cap=self.events.dead_letter_cap,
+        )

@@ -1,0 +1,83 @@
+"""How large a partition's state can grow, told before it does."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from npstream.model.state import empty_state, named_arrays
+from npstream.partition import PartitionConfig
+from npstream.partition.chain import BLOCK
+from npstream.partition.pending import EARLY_MAX, GONE_MAX
+
+SNAPSHOT_MAX_BYTES = 64 * 2**20
+"""Largest snapshot accepted: some 75 chunks in one transaction, a second or two to write and to read."""
+
+_ENTRY_BYTES = 16 + 8 + 8 + 8 + 1
+"""A waiting observation without its features: hash of the id, score, count, event time, decision."""
+
+_REMEMBERED_BYTES = 17
+"""A remembered id: its hash and a sign."""
+
+_OUTPUT_BYTES = 512
+"""A decision with key and headers in the open block of the proof, generously."""
+
+_HEADER_BYTES = 4096
+"""Parameters, counters and lengths in the snapshot's header, without feature names."""
+
+
+class HasPartitionConfig(Protocol):
+    """Settings, as far as sizes are concerned."""
+
+    def partition_config(self) -> PartitionConfig:
+        """What a partition does with an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of one partition: the model, a full label buffer, and the snapshot that holds both."""
+
+    state: int
+    buffer: int
+    snapshot: int
+
+
+def sizes(settings: HasPartitionConfig) -> Sizes:
+    """The sizes per partition under these settings."""
+    return sizes_of(settings.partition_config())
+
+
+def sizes_of(config: PartitionConfig) -> Sizes:
+    """The sizes per partition, with the label buffer full."""
+    state = _state_bytes(config)
+    buffer = config.labels.buffer_max * _entry_bytes(config)
+    names = sum(len(name.encode()) + 3 for name in config.events.features or ())
+    rest = (GONE_MAX + EARLY_MAX) * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
+    return Sizes(state, buffer, state + buffer + rest)
+
+
+def size_problems(config: PartitionConfig) -> list[str]:
+    """Why these settings would make snapshots too large, and what to lower; empty when they do not."""
+    found = sizes_of(config)
+    if found.snapshot <= SNAPSHOT_MAX_BYTES:
+        return []
+    told = f"a snapshot would take {_mb(found.snapshot)}, at most {_mb(SNAPSHOT_MAX_BYTES)} is allowed"
+    room = SNAPSHOT_MAX_BYTES - (found.snapshot - found.buffer)
+    if room > 0:
+        most = room // _entry_bytes(config)
+        return [f"labels.buffer_max: {config.labels.buffer_max} observations: {told}; lower it to {most} or less"]
+    params = config.params
+    return [f"model.D: {params.D} units of {params.d} features: {told}; lower D or d"]
+
+
+def _entry_bytes(config: PartitionConfig) -> int:
+    return _ENTRY_BYTES + 4 * config.params.d
+
+
+def _state_bytes(config: PartitionConfig) -> int:
+    directions = 8 * config.params.d * config.params.D
+    if directions > SNAPSHOT_MAX_BYTES:
+        return directions  # already too large; not worth allocating to count the rest
+    return sum(array.nbytes for array in named_arrays(empty_state(config.params)).values())
+
+
+def _mb(size: int) -> str:
+    return f"{size / 2**20:.1f} MB"

@@ -1,0 +1,114 @@
+"""What settings are made into, how they are shown, how they are described."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import yaml
+
+from npstream.model import Params
+from npstream.partition import LabelConfig, PartitionConfig
+from npstream.records import Topics
+from npstream.settings import Settings, from_mapping, json_schema, masked_dump, reference
+from npstream.settings.model_section import DESCRIPTIONS
+from npstream.worker import Cadence, Limits
+from tests.settings.builders import mapping
+
+SECRETIVE = mapping(
+    kafka={
+        "security": {
+            "protocol": "SASL_SSL",
+            "mechanism": "PLAIN",
+            "username": "u",
+            "password": "hunter2",
+            "cert_file": "c",
+            "key_file": "k",
+            "key_password": "hunter2",
+        },
+        "options": {"sasl.oauthbearer.client.secret": "hunter2", "ssl.key.pem": "hunter2", "linger.ms": 3},
+    }
+)
+
+
+def test_defaults_are_those_of_the_rooms() -> None:
+    """A setting that is not given has the default of the value it is made into."""
+    settings = from_mapping(mapping())
+    config = settings.partition_config()
+    plain = PartitionConfig(params=Params(d=3), events=config.events)
+
+    assert config == plain
+    assert settings.labels.config() == LabelConfig()
+    assert settings.checkpoint.cadence() == Cadence()
+    assert settings.worker.limits() == Limits()
+    assert settings.start_at() == "earliest"
+    assert settings.topic_names() == Topics("orders", "orders-decisions", "orders-dead-letters", "orders-checkpoints")
+
+
+def test_kafka_values_reach_the_clients() -> None:
+    """The section becomes the clients' configuration, secrets in the clear only there."""
+    settings = from_mapping(SECRETIVE)
+    assert settings.kafka is not None
+
+    config = settings.kafka.config(settings.topic_names())
+
+    assert (config.group, config.transactional_id) == ("g", "g.w-0")
+    assert config.security["password"] == config.security["key_password"] == "hunter2"
+    assert config.options["linger.ms"] == 3
+    assert settings.group == "g"
+
+
+def test_embedded_settings_have_a_group() -> None:
+    """State has a name to be kept under without Kafka, too."""
+    settings = from_mapping(mapping(kafka=None, embedded={"path": "log.db"}))
+
+    assert settings.embedded is not None
+    assert (settings.group, settings.embedded.path, settings.embedded.partitions) == ("npstream", Path("log.db"), 1)
+
+
+def test_secrets_are_masked_wherever_settings_are_shown() -> None:
+    """Neither repr, nor the dump, nor the clients' configuration shows a secret."""
+    settings = from_mapping(SECRETIVE)
+    assert settings.kafka is not None
+
+    shown = [repr(settings), str(settings), yaml.safe_dump(masked_dump(settings))]
+    shown.append(repr(settings.kafka.config(settings.topic_names())))
+
+    assert "hunter2" not in "".join(shown)
+    assert masked_dump(settings)["kafka"]["security"]["password"] == "********"
+    assert masked_dump(settings)["kafka"]["options"]["linger.ms"] == 3
+
+
+def test_the_dump_is_a_settings_file() -> None:
+    """The effective settings, written as YAML and loaded again, are the effective settings."""
+    settings = from_mapping(mapping(events={"features": ["a", "b", "c"], "on_bad_event": -1}, http=False))
+    dump = masked_dump(settings)
+
+    again = from_mapping(yaml.safe_load(yaml.safe_dump(dump)))
+
+    assert masked_dump(again) == dump
+    assert again.partition_config() == settings.partition_config()
+    assert again.http is None
+
+
+def test_every_setting_is_described() -> None:
+    """No setting goes into the reference without a sentence on what it is for."""
+    entries = reference()
+
+    assert len(entries) == len({entry.path for entry in entries}) > 50
+    assert [entry.path for entry in entries if len(entry.description) < 10 or not entry.takes] == []
+
+
+def test_the_model_section_is_params() -> None:
+    """Every parameter of the model is a setting, none is missing or left over."""
+    names = [field.name for field in fields(Params)]
+
+    assert list(DESCRIPTIONS) == names
+    assert [entry.path for entry in reference() if entry.path.startswith("model.")] == [f"model.{n}" for n in names]
+
+
+def test_the_schema_refuses_unknown_keys_everywhere() -> None:
+    """An editor that knows the schema marks a misspelt key in any section."""
+    schema = json_schema()
+    sections = [schema, schema["properties"]["model"], *schema["$defs"].values()]
+
+    assert all(section["additionalProperties"] is False for section in sections)
+    assert set(schema["properties"]) == set(Settings.model_fields)
