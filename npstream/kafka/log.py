@@ -162,7 +162,7 @@ def _produce(
     partition: int,
     key: bytes | None,
     value: bytes | None,
-    headers: list[tuple[str, bytes | None]],
+    headers: list[tuple[str, str | bytes | None]],
     timestamp_ms: int,
     report: Callable[[KafkaError | None, object], None],
 ) -> None:
