@@ -63,8 +63,15 @@ def _problems(detail: ErrorDetails, root: type[BaseModel]) -> list[Problem]:
         return [Problem(path, f"missing; {_description(root, detail['loc'])}")]
     if detail["type"] == "extra_forbidden":
         return [Problem(path, f"unknown setting; {_suggestion(root, detail['loc'])}")]
-    words = str(cause) if cause is not None else _WORDS.get(detail["type"], detail["msg"])
-    return [Problem(path, f"{_shown(path, detail['input'])} {words.format(**detail.get('ctx', {}))}")]
+    return [Problem(path, f"{_shown(path, detail['input'])} {_words(detail)}")]
+
+
+def _words(detail: ErrorDetails) -> str:
+    context = detail.get("ctx", {})
+    if "error" in context:
+        return str(context["error"])
+    template = _WORDS.get(detail["type"])
+    return template.format(**context) if template else detail["msg"]
 
 
 def _below(path: str, text: str) -> Problem:

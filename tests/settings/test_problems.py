@@ -61,6 +61,7 @@ def test_all_problems_are_told_at_once() -> None:
         ({"labels": {"expire_seconds": "long"}}, "labels.expire_seconds: 'long' must be a number"),
         ({"checkpoint": {"keep": 1}}, "checkpoint.keep: 1 must be at least 2"),
         ({"start": "2026-05-01"}, "start: '2026-05-01' must name its time zone, for instance 2026-05-01T00:00:00Z"),
+        ({"start": "{now}"}, "start: '{now}' must be earliest, latest or a timestamp"),
         ({"start": 2026}, "start: 2026 must be text; put it in quotes"),
         ({"http": {"port": 65536}}, "http.port: 65536 must be at most 65535"),
         ({"log": {"level": "loud"}}, "log.level: 'loud' must be 'debug', 'info', 'warning' or 'error'"),
