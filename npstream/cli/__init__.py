@@ -18,6 +18,7 @@ COMMANDS = {
     "init": ("npstream.cli.init:init", "Create the topics with the right settings."),
     "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
     "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),
+    "backtest": ("npstream.cli.backtest:backtest", "Replay a file or a topic with other settings, side by side."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
 }

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,7 +49,12 @@ def load_settings(config: Path, assignments: tuple[str, ...]) -> "Settings":
     """Settings of a file, the environment and the command line. Raises `SettingsError`, `UsageError`."""
     from npstream.settings import load
 
-    return load(config, os.environ, assignments)
+    return load(config, environment(), assignments)
+
+
+def environment() -> dict[str, str]:
+    """The environment; HOSTNAME, which names the worker's slot, is there even when the shell does not export it."""
+    return {"HOSTNAME": socket.gethostname(), **os.environ}
 
 
 def echo_json(document: object) -> None:

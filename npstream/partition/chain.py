@@ -3,7 +3,8 @@
 Outputs are serialised in order and folded into a blake2b chain in fixed blocks
 of 256, so that hashing costs little and the result does not depend on how the
 outputs were batched. The block that is not full yet is kept as bytes and is
-part of the snapshot.
+part of the snapshot; an output larger than 512 bytes (a dead letter may have
+megabytes) enters as its digest, so that the block stays small.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from hashlib import blake2b
 from npstream.records import Output
 
 BLOCK = 256
+_WHOLE_MAX_BYTES = 512
 
 
 class Chain:
@@ -65,4 +67,5 @@ def _serialise(output: Output) -> bytes:
         parts.append(b"%d %d;" % (len(name), -1 if content is None else len(content)))
         parts.append(name.encode())
         parts.append(content or b"")
-    return b"".join(parts)
+    whole = b"".join(parts)
+    return whole if len(whole) <= _WHOLE_MAX_BYTES else blake2b(whole, digest_size=32).digest()
