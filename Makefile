@@ -4,6 +4,7 @@
 #   make test     every check: lint, format, types, import contracts, tests on a real Kafka broker
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground
+#   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make lock     resolve the requirements anew (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
 
@@ -13,7 +14,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka jars lock clean
+.PHONY: demo test lint kafka jars deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -42,13 +43,22 @@ $(STAMP): $(LOCK) pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+# What `make test` does for deploy/, and what takes minutes: the image's build steps in a folder, kubectl-validate.
+deploy-check: $(STAMP) .cache/bin/kubectl-validate
+	NPSTREAM_DEPLOY_CHECK=1 $(BIN)/pytest tests/deploy $(PYTEST_ARGS)
+
+# By commit: its last release knows Kubernetes only up to 1.30.
+.cache/bin/kubectl-validate:
+	GOBIN=$(abspath .cache/bin) go install sigs.k8s.io/kubectl-validate@v0.0.5-0.20260105161640-a97ccfaca20b
+
 lock: $(STAMP)
-	$(call compile,deploy/requirements.txt,)
-	$(call compile,$(LOCK),--extra dev)
+	$(call compile,deploy/requirements.txt,pyproject.toml)
+	$(call compile,$(LOCK),pyproject.toml --extra dev)
+	$(call compile,deploy/requirements-build.txt,--group build --constraint $(LOCK))
 
 # Universal: one file for every Python and platform. No address of an index may reach the file.
 define compile
-	$(BIN)/uv pip compile pyproject.toml $(2) --universal --generate-hashes --quiet $(if $(UPGRADE),--upgrade) \
+	$(BIN)/uv pip compile $(2) --universal --generate-hashes --quiet $(if $(UPGRADE),--upgrade) \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file $(1)
 endef
 

@@ -90,7 +90,7 @@ def private_paths(path: Path) -> Iterator[re.Match[str]]:
     return _PRIVATE_PATH.finditer(path.read_text(errors="replace"))
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "requirements-build.txt"])
 def test_the_lock_has_hashes_and_no_addresses(name: str) -> None:
     """Every requirement is pinned with hashes, and no index, link or path of a machine is in the lock."""
     text = (ROOT / "deploy" / name).read_text()
