@@ -1,0 +1,57 @@
+{{- define "npstream.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* Short: pod names add to it, and a pod's name becomes a client id. */ -}}
+{{- define "npstream.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "npstream.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "npstream.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "npstream.selector" -}}
+app.kubernetes.io/name: {{ include "npstream.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "npstream.labels" -}}
+{{ include "npstream.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "npstream.serviceAccount" -}}
+{{- default (include "npstream.fullname" .) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- define "npstream.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The settings the chart itself needs, with the worker's defaults. Answers YAML; read it with fromYaml. */ -}}
+{{- define "npstream.facts" -}}
+{{- $s := .Values.settings -}}
+{{- $events := dig "topics" "events" "" $s -}}
+static: {{ dig "kafka" "static_membership" true $s }}
+group: {{ dig "kafka" "group" "" $s | quote }}
+port: {{ dig "http" "port" 8080 $s | int64 }}
+transactionMs: {{ dig "kafka" "transaction_timeout_ms" 15000 $s | int64 }}
+sessionMs: {{ dig "kafka" "session_timeout_ms" 45000 $s | int64 }}
+pollMs: {{ dig "kafka" "max_poll_interval_ms" 300000 $s | int64 }}
+drainMs: {{ mulf (dig "worker" "drain_seconds" 20.0 $s) 1000 | int64 }}
+maxReplicas: {{ default .Values.partitions .Values.autoscaling.maxReplicas | int64 }}
+topics:
+  events: {{ $events | quote }}
+  decisions: {{ dig "topics" "decisions" nil $s | default (printf "%s-decisions" $events) | quote }}
+  deadLetters: {{ dig "topics" "dead_letters" nil $s | default (printf "%s-dead-letters" $events) | quote }}
+  checkpoints: {{ dig "topics" "checkpoints" nil $s | default (printf "%s-checkpoints" $events) | quote }}
+{{- end -}}

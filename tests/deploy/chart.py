@@ -1,0 +1,75 @@
+"""The chart, rendered: manifests as Helm would send them to a cluster."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.tools import DEPLOY, program, run, said
+
+CHART = DEPLOY / "helm" / "npstream"
+VALUES = Path(__file__).with_name("values")
+VALUE_SETS = ("minimal", "strimzi", "elastic", "everything")
+RELEASE, NAMESPACE = "fraud", "fraud"
+
+Manifest = dict[str, Any]
+
+
+def template(values: Path, overrides: Sequence[str] = ()) -> tuple[int, str, str]:
+    """(exit code, manifests, messages) of `helm template`; `overrides` as in --set."""
+    assignments = [part for override in overrides for part in ("--set", override)]
+    command = [program("helm"), "template", RELEASE, str(CHART), "--namespace", NAMESPACE, "-f", str(values)]
+    done = run(*command, *assignments)
+    # Helm tells about each file that is shared with another folder; that is meant so.
+    messages = [line for line in done.stderr.splitlines() if "found symbolic link" not in line]
+    return done.returncode, done.stdout, "\n".join(messages)
+
+
+@cache
+def rendered_text(name: str) -> str:
+    """What one of the value sets makes, as one YAML stream."""
+    code, manifests, messages = template(VALUES / f"{name}.yaml")
+    assert (code, messages) == (0, ""), messages
+    return manifests
+
+
+def rendered(name: str) -> list[Manifest]:
+    """What one of the value sets makes, one object after another."""
+    return [document for document in yaml.safe_load_all(rendered_text(name)) if document]
+
+
+def of_kind(manifests: Sequence[Manifest], *kinds: str) -> list[Manifest]:
+    """The objects of these kinds."""
+    return [manifest for manifest in manifests if manifest["kind"] in kinds]
+
+
+def the(manifests: Sequence[Manifest], *kinds: str) -> Manifest:
+    """The only object of these kinds."""
+    (found,) = of_kind(manifests, *kinds)
+    return found
+
+
+def workload(manifests: Sequence[Manifest]) -> Manifest:
+    """The StatefulSet or the Deployment."""
+    return the(manifests, "StatefulSet", "Deployment")
+
+
+def pod(manifests: Sequence[Manifest]) -> Manifest:
+    """The spec of a worker's pod."""
+    spec: Manifest = workload(manifests)["spec"]["template"]["spec"]
+    return spec
+
+
+def worker(manifests: Sequence[Manifest]) -> Manifest:
+    """The only container."""
+    (container,) = pod(manifests)["containers"]
+    found: Manifest = container
+    return found
+
+
+def lint(values: Path) -> tuple[int, str]:
+    """(exit code, all that was said) of `helm lint --strict`."""
+    done = run(program("helm"), "lint", "--strict", str(CHART), "-f", str(values))
+    return done.returncode, said(done)
