@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from npstream import __version__
 from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog
 from npstream.errors import StateCorrupt, UsageError
-from npstream.kafka import KafkaBroker, KafkaLog
-from npstream.model import Model, Op
+from npstream.kafka import KafkaBroker, KafkaLog, stuck
+from npstream.model import ALGORITHM, Model, Op
 from npstream.observe import Observer
+from npstream.ops.dashboard import Dashboard, HttpConfig
+from npstream.ops.secrets import Secrets
+from npstream.ops.status import Identity
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Broker, Log
 from npstream.settings import Settings
@@ -30,6 +34,26 @@ def build_worker(settings: Settings, stop: threading.Event, observer: Observer) 
         stop=stop,
         observer=observer,
     )
+
+
+def build_dashboard(settings: Settings) -> Dashboard | None:
+    """Metrics, probes and the live page; None when http is off. Takes the port, raises `Fatal` when it cannot."""
+    if settings.http is None:
+        return None
+    kafka = settings.kafka
+    timeout_ms = 0 if kafka is None else kafka.transaction_timeout_ms
+    config = HttpConfig(
+        host=settings.http.host, port=settings.http.port, stuck_transaction_s=stuck.threshold_s(timeout_ms)
+    )
+    instance = "embedded" if kafka is None else kafka.slot
+    identity = Identity(settings.group, settings.topic_names().events, instance, __version__, ALGORITHM)
+    return Dashboard(config, identity, time.monotonic, time.time, lambda: open_log(settings), secrets_of(settings))
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """Values that must never be shown."""
+    values = () if settings.kafka is None else settings.kafka.security.values().items()
+    return Secrets([value for name, value in values if "password" in name])
 
 
 def connector(settings: Settings, stop: threading.Event, observer: Observer) -> Callable[[], tuple[Broker, Log]]:

@@ -33,13 +33,27 @@ def run(config: Path, assignments: tuple[str, ...]) -> None:
     from npstream.observe import Observer
     from npstream.ops.logs import configure
 
-    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic)
+    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, app.secrets_of(settings))
+    log = structlog.get_logger("npstream")
     stop = threading.Event()
     _stop_on_signals(stop)
+    dashboard = app.build_dashboard(settings)
     seconds = app.warm_up(settings.partition_config())
-    topic = settings.topic_names().events
-    structlog.get_logger("npstream").info("starting", group=settings.group, topic=topic, compiled_s=round(seconds, 2))
-    app.build_worker(settings, stop, Observer()).run()
+    log.info(
+        "starting",
+        group=settings.group,
+        topic=settings.topic_names().events,
+        compiled_s=round(seconds, 2),
+        page=None if dashboard is None else dashboard.url,
+    )
+    if dashboard is None:
+        app.build_worker(settings, stop, Observer()).run()
+        return
+    dashboard.start()
+    try:
+        app.build_worker(settings, stop, dashboard.observer).run()
+    finally:
+        dashboard.stop()
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
