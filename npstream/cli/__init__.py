@@ -13,6 +13,7 @@ import click
 from npstream import __version__
 
 COMMANDS = {
+    "demo": ("npstream.cli.demo:demo", "The first minute: a drifting stream, no Kafka needed."),
     "run": ("npstream.cli.run:run", "Read events, publish decisions, learn. The worker."),
     "check": ("npstream.cli.check:check", "Check a settings file: every problem at once, and sizes."),
     "init": ("npstream.cli.init:init", "Create the topics with the right settings."),

@@ -1,0 +1,1 @@
+"""The first minute: a drifting stream, the real worker, and a picture of what it did."""
