@@ -11,6 +11,8 @@ it the old bits. Here a cache entry is named after the source of every file that
 
 import hashlib
 import importlib
+import inspect
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -44,14 +46,31 @@ def _try_cache(dispatcher: Any) -> None:
     try:
         caching: Any = importlib.import_module("numba.core.caching")
         kept = caching.FunctionCache(dispatcher.py_func)
+        name = f"{kept._impl.filename_base}.{_source_digest()}"
+        baked = _baked_folder(caching, dispatcher.py_func, name)
         kept._cache_file = caching.IndexDataCacheFile(
-            cache_path=kept.cache_path,
-            filename_base=f"{kept._impl.filename_base}.{_source_digest()}",
-            source_stamp=_source_digest(),
+            cache_path=baked or kept.cache_path, filename_base=name, source_stamp=_source_digest()
         )
+        if baked is not None:
+            kept.save_overload = _save_nothing
         dispatcher._cache = kept
     except (RuntimeError, ImportError, AttributeError, TypeError, OSError):
         return
+
+
+def _baked_folder(caching: Any, function: Callable[..., object], name: str) -> str | None:
+    """Where NUMBA_CACHE_DIR keeps a function's machine code that can only be read, as in an image on a read-only root.
+
+    Numba by itself passes over a folder it cannot write to, whatever is in it.
+    """
+    if not getattr(numba.config, "CACHE_DIR", ""):
+        return None
+    folder: str = caching.UserProvidedCacheLocator(function, inspect.getfile(function)).get_cache_path()
+    return folder if Path(folder, f"{name}.nbi").exists() and not os.access(folder, os.W_OK) else None
+
+
+def _save_nothing(_signature: object, _compiled: object) -> None:
+    """What was compiled for another processor than the baked code is used, not kept."""
 
 
 @cache

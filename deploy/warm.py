@@ -1,0 +1,24 @@
+"""Compile all that a worker runs, into the cache that NUMBA_CACHE_DIR names.
+
+Run while the image is built. A worker of that image then loads machine code
+instead of making it. Small models are enough: machine code depends on the types
+of arrays, not on their sizes.
+"""
+
+from npstream.app import warm_up
+from npstream.codec.events import EventConfig
+from npstream.model import Params
+from npstream.partition import PartitionConfig
+
+MODELS = (Params(d=2), Params(d=2, preset="paper"), Params(d=2, one_class=True), Params(preset="external"))
+
+
+def warm() -> None:
+    """Do with every kind of model what a worker does before it joins its group."""
+    for params in MODELS:
+        events = EventConfig(d=params.d, external=params.preset == "external")
+        warm_up(PartitionConfig(params=params, events=events))
+
+
+if __name__ == "__main__":
+    warm()
