@@ -1,0 +1,79 @@
+"""The decision boundary of a two-feature model, drawn on request.
+
+A model belongs to the worker's thread. Whoever wants to see one leaves a wish;
+the worker answers between two turns with the model's bytes, from which a copy
+is made here. Without a wish the worker pays one look at an empty set a turn.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.model import Model, Params
+
+GRID = 41
+"""Points along each side: coarse, 1,681 scores, a few milliseconds."""
+_SPREAD = 3.0
+"""Deviations shown on each side of the mean."""
+
+
+class ModelDesk:
+    """Where wishes and answers meet."""
+
+    def __init__(self) -> None:
+        self._asking = threading.Lock()
+        self._changed = threading.Condition()
+        self._answer: tuple[Params, bytes] | None = None
+        self.wanted: frozenset[int] = frozenset()
+
+    def ask(self, partition: int, timeout_s: float) -> Model | None:
+        """A copy of the partition's model; None when the worker does not answer in time. One asker at a time."""
+        if not self._asking.acquire(timeout=timeout_s):
+            return None
+        try:
+            with self._changed:
+                self._answer = None
+                self.wanted = frozenset({partition})
+                self._changed.wait_for(lambda: self._answer is not None, timeout_s)
+                self.wanted = frozenset()
+                found, self._answer = self._answer, None
+        finally:
+            self._asking.release()
+        return None if found is None else Model.from_bytes(*found)
+
+    def answer(self, partition: int, params: Params, state: bytes) -> None:
+        """Called by the worker; an answer nobody waits for any more is dropped."""
+        with self._changed:
+            if partition in self.wanted:
+                self.wanted = frozenset()
+                self._answer = (params, state)
+                self._changed.notify_all()
+
+
+def boundary(model: Model) -> dict[str, Any]:
+    """Margins (score minus threshold; above zero is an alarm) over a grid, rows from low to high second feature.
+
+    The model must have two features. The ranges are those of the data seen so far
+    where the model keeps them, else -3..3.
+    """
+    assert model.params.d == 2, model
+    ranges = _ranges(model.arrays())
+    first, second = (np.linspace(low, high, GRID) for low, high in ranges)
+    grid = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
+    margins = model.score_many(grid) - model.threshold
+    return {
+        "grid": GRID,
+        "ranges": [list(pair) for pair in ranges],
+        "margins": [float(f"{margin:.4g}") for margin in margins],
+        "t": model.t,
+    }
+
+
+def _ranges(arrays: Mapping[str, npt.NDArray[Any]]) -> list[tuple[float, float]]:
+    mean, inv_sd = arrays.get("mean"), arrays.get("inv_sd")
+    if mean is None or inv_sd is None or mean.size != 2 or not (inv_sd > 0).all():
+        return [(-_SPREAD, _SPREAD)] * 2
+    return [(float(m - _SPREAD / i), float(m + _SPREAD / i)) for m, i in zip(mean, inv_sd, strict=True)]

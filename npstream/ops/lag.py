@@ -1,0 +1,176 @@
+"""How far behind a partition is: in records and in seconds, aware of transactions.
+
+The ends of the log are asked for every few seconds on a thread of its own, with
+clients of its own, so that neither a slow broker nor a dead one is felt by the
+loop. The end that counts is the stable one: what an undecided transaction holds
+back cannot be read by anybody yet.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from npstream.errors import NpstreamError
+from npstream.ops.status import PartitionStatus
+from npstream.port import Ends, Log
+from npstream.records import Channel
+
+INTERVAL_S = 5.0
+_DUTY = 10
+"""A round that takes long is followed by a pause ten times as long."""
+_KEEP_S = 60.0
+"""Answers older than this, because brokers are away, are no longer shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What one partition has before it. `end` is the stable end, `seconds` an upper bound of the wait."""
+
+    records: int
+    seconds: float
+    end: int
+    stuck: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What was found from a position on: nothing at all, or a record of this event time, or not looked (None)."""
+
+    position: int
+    nothing: bool
+    timestamp_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One partition's ends as they were asked for, and what lay before them."""
+
+    ends: Ends
+    at: float
+    held_since: float | None
+    caught_up_at: float | None
+    ahead: _Ahead
+
+
+class LagWatch:
+    """Asks for ends and tells lags. `lags` may be called from any thread.
+
+    `connect` opens a log; `owned` answers the partitions to look at; `clock` is
+    monotonic, `wall` seconds since the epoch. A partition whose stable end stays
+    behind its high watermark for `stuck_s` is held back by a stuck transaction.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Log],
+        owned: Callable[[], Mapping[int, PartitionStatus]],
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        stuck_s: float,
+    ) -> None:
+        self._connect = connect
+        self._owned = owned
+        self._clock = clock
+        self._wall = wall
+        self._stuck_s = stuck_s
+        self._seen: Mapping[int, _Seen] = {}
+        self._log: Log | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="npstream-lag", daemon=True)
+        self._logger = structlog.get_logger("npstream.ops")
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ask no more; waits at most `timeout_s` for an answer that is on its way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        wait_s = 0.0
+        while not self._stop.wait(wait_s):
+            started = self._clock()
+            try:
+                self.look()
+            except NpstreamError as error:
+                self._logger.warning("log ends unknown", cause=str(error))
+                self._disconnect()
+            wait_s = max(INTERVAL_S, _DUTY * (self._clock() - started))
+        self._disconnect()
+
+    def look(self) -> None:
+        """Ask once for the ends of every owned partition. Raises what the log raises."""
+        if self._log is None:
+            self._log = self._connect()
+        seen = {}
+        for partition, status in self._owned().items():
+            if self._stop.is_set():
+                return
+            if status.reading is not None:
+                seen[partition] = self._look_at(self._log, partition, status.reading.next_offset)
+        self._seen = seen
+
+    def _look_at(self, log: Log, partition: int, position: int) -> _Seen:
+        ends, now = log.ends(Channel.EVENTS, partition), self._clock()
+        before = self._seen.get(partition)
+        ahead = _Ahead(position, True, None)
+        if position < ends.stable:
+            ahead = _look_ahead(log, partition, position, ends.stable, before)
+        caught_up_at = before.caught_up_at if before is not None else None
+        return _Seen(ends, now, _held_since(before, ends, now), now if ahead.nothing else caught_up_at, ahead)
+
+    def lags(self) -> dict[int, Lag]:
+        """The lag of each owned partition whose end is known."""
+        now = self._clock()
+        owned, seen = self._owned(), self._seen
+        return {
+            partition: self._lag(status, seen[partition], now)
+            for partition, status in owned.items()
+            if partition in seen and status.reading is not None and now - seen[partition].at <= _KEEP_S
+        }
+
+    def _lag(self, status: PartitionStatus, seen: _Seen, now: float) -> Lag:
+        assert status.reading is not None
+        position, ahead = status.reading.next_offset, seen.ahead
+        unmoved = position == ahead.position
+        records = 0 if unmoved and ahead.nothing else max(0, seen.ends.stable - position)
+        at_ms = ahead.timestamp_ms if unmoved and ahead.timestamp_ms is not None else status.last_timestamp_ms
+        since = now - status.since if at_ms is None else self._wall() - at_ms / 1000
+        if seen.caught_up_at is not None:
+            # Whatever came, came after this worker last had nothing left to do.
+            since = min(since, now - seen.caught_up_at)
+        stuck = seen.held_since is not None and now - seen.held_since >= self._stuck_s
+        return Lag(records, max(0.0, since) if records else 0.0, seen.ends.stable, stuck)
+
+    def _disconnect(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+
+def _look_ahead(log: Log, partition: int, position: int, stable: int, before: _Seen | None) -> _Ahead:
+    """What lies before a partition; the log is read only when there was no progress since the last look.
+
+    Offsets may hold no record at all, only the marks that transactions leave, and
+    an idle partition must not look late because of them.
+    """
+    if before is None or before.ahead.position != position:
+        return _Ahead(position, False, None)
+    if before.ends.stable == stable and (before.ahead.nothing or before.ahead.timestamp_ms is not None):
+        return before.ahead
+    first = next(log.read(Channel.EVENTS, partition, position, stable), None)
+    return _Ahead(position, True, None) if first is None else _Ahead(position, False, first.timestamp_ms)
+
+
+def _held_since(before: _Seen | None, ends: Ends, now: float) -> float | None:
+    """Since when the stable end has stood still behind the high watermark."""
+    if ends.stable >= ends.high:
+        return None
+    if before is not None and before.held_since is not None and before.ends.stable == ends.stable:
+        return before.held_since
+    return now
