@@ -5,6 +5,7 @@
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
+#   make docs     write the generated parts of README.md anew
 #   make lock     resolve the requirements anew (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
 
@@ -14,7 +15,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka jars deploy-check lock clean
+.PHONY: demo test lint kafka jars docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -31,6 +32,9 @@ lint: $(STAMP)
 
 kafka: jars
 	$(BIN)/python -m tests.broker
+
+docs: $(STAMP)
+	$(BIN)/python -m tests.docs.generated
 
 # Does nothing when the jars are there already.
 jars: $(STAMP)

@@ -1,0 +1,56 @@
+"""The parts of the README that are made from the code. `python -m tests.docs.generated` writes them anew."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from npstream.cli import COMMANDS
+from npstream.cli.exits import MEANINGS
+from npstream.codec.event import REASONS
+from npstream.settings import reference
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _reasons() -> str:
+    return _table(("reason", "meaning"), [(f"`{name}`", text) for name, text in REASONS.items()])
+
+
+def _commands() -> str:
+    return _table(("command", "what it does"), [(f"`npstream {name}`", text) for name, (_, text) in COMMANDS.items()])
+
+
+def _exits() -> str:
+    return _table(("code", "meaning"), [(str(code), text) for code, text in MEANINGS.items()])
+
+
+def _settings() -> str:
+    rows = []
+    for entry in reference():
+        default = "" if entry.default is None else f"`{entry.default}`"
+        rows.append((f"`{entry.path}`", entry.takes, default, entry.description))
+    return _table(("setting", "takes", "default", "meaning"), rows)
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "reasons": _reasons,
+    "commands": _commands,
+    "exits": _exits,
+    "settings": _settings,
+}
+
+
+def rendered(text: str) -> str:
+    """The README with every generated part made anew. Raises KeyError for a part that nothing makes."""
+    pattern = re.compile(r"<!-- begin (\w+) -->\n.*?<!-- end \1 -->", re.DOTALL)
+    return pattern.sub(lambda m: f"<!-- begin {m[1]} -->\n{SECTIONS[m[1]]()}\n<!-- end {m[1]} -->", text)
+
+
+if __name__ == "__main__":
+    README.write_text(rendered(README.read_text()))
