@@ -1,0 +1,102 @@
+"""The image: its Dockerfile is clean, and its build steps work, as far as a plain folder can tell."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.dockerfile import Build, instructions, sent
+from tests.deploy.tools import DEPLOY, ROOT, full_check, program, run, said
+
+DOCKERFILE = DEPLOY / "Dockerfile"
+IGNORE = DEPLOY / "Dockerfile.dockerignore"
+BUILD_S = 1800
+COUNT_COMPILED = (
+    "import warm; from npstream.model import kernel; warm.warm(); "
+    "print(sum(kernel.run.stats.cache_hits.values()), sum(kernel.run.stats.cache_misses.values()))"
+)
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    """The linter finds no error, warning or hint."""
+    done = run(program("hadolint"), str(DOCKERFILE))
+
+    assert (done.returncode, done.stdout) == (0, ""), said(done)
+
+
+def test_the_context_is_small_and_complete() -> None:
+    """Only the program, its licence, its locks and the warm-up are sent to the engine."""
+    names = {str(path) for path in sent(ROOT, IGNORE)}
+
+    assert "npstream/ops/page.html" in names
+    assert {name for name in names if not name.startswith("npstream/")} == {
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "deploy/requirements.txt",
+        "deploy/requirements-build.txt",
+        "deploy/warm.py",
+    }
+
+
+def test_the_image_is_started_as_nobody_and_by_exec() -> None:
+    """A numeric user that is not root, and the worker itself as process 1, so that SIGTERM reaches it."""
+    last = dict(instructions(DOCKERFILE.read_text()))
+
+    assert last["USER"] == "10001:10001"
+    assert last["ENTRYPOINT"] == '["npstream"]'
+    assert last["HEALTHCHECK"] == "NONE"
+
+
+def test_both_stages_mean_the_same_processor() -> None:
+    """Code baked for one processor is of no use when the worker is told of another."""
+    arguments = [
+        rest for word, rest in instructions(DOCKERFILE.read_text()) if word == "ARG" and rest.startswith("CPU")
+    ]
+
+    assert len(arguments) == 2
+    assert len(set(arguments)) == 1
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Every RUN step of the Dockerfile carried out; the final stage's environment."""
+    full_check()
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("the image has Python 3.11; run the tests with it")
+    build = Build(ROOT, tmp_path_factory.mktemp("image"), sent(ROOT, IGNORE))
+    build.carry_out(DOCKERFILE.read_text())
+    return build
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(BUILD_S)
+def test_the_build_steps_make_a_program_that_starts(image: Build) -> None:
+    """Locked requirements install with their hashes, the wheel builds, and the command answers."""
+    assert image.run("npstream --version").startswith("npstream, version ")
+    assert "run" in image.run("npstream --help")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(BUILD_S)
+def test_the_image_holds_no_installer_and_no_build_tool(image: Build) -> None:
+    """What could fetch or build further programs is not in the environment that is copied."""
+    packages = {
+        path.name.split("-")[0] for path in (image.root / "opt/npstream/lib/python3.11/site-packages").iterdir()
+    }
+
+    assert {"npstream", "numpy", "confluent_kafka"} <= packages
+    assert not {"pip", "setuptools", "wheel", "hatchling", "pytest", "mypy"} & packages
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(BUILD_S)
+def test_a_worker_of_the_image_compiles_nothing(image: Build) -> None:
+    """All that a worker runs is in the baked cache, for every kind of model."""
+    cache = Path(image.env["NUMBA_CACHE_DIR"])
+    before = sorted(cache.rglob("*"))
+
+    hits, misses = image.run(f'PYTHONPATH={DEPLOY} python -c "{COUNT_COMPILED}"').split()
+
+    assert (int(hits) >= 1, int(misses)) == (True, 0)
+    assert sorted(cache.rglob("*")) == before
