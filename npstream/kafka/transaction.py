@@ -8,7 +8,6 @@ transaction belongs to a new producer.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from npstream import failpoints
 from npstream.codec.position import encode_position
-from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.errors import NpstreamError, Retryable
+from npstream.kafka.bounded import BoundedCaller
 from npstream.kafka.clients import Sink, close_quietly, new_producer
 from npstream.kafka.config import KafkaConfig, producer_settings
 from npstream.kafka.connect import partition_counts
@@ -43,8 +43,10 @@ class Publisher:
         self._logger = logger
         self._heartbeat = heartbeat
         self._sink = Sink(logger)
-        self._producer = new_producer(producer_settings(config), self._sink)
+        self._producer: Any = new_producer(producer_settings(config), self._sink)
+        self._caller = BoundedCaller("send-offsets")
         self._began = 0.0
+        self._open = False
         self._usable = True
 
     def open(self, timeout_s: float) -> None:
@@ -86,18 +88,18 @@ class Publisher:
 
     def _transact(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
         self._producer.begin_transaction()
+        self._open = True
         failpoints.hit("begin")
         firsts = {share.partition: self._send(share) for share in shares}
         if any(share.chunks for share in shares):
             self._flush()
         pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
         failpoints.hit("before_send_offsets")
-        self._producer.send_offsets_to_transaction(
-            [self._offset(share, pointers[share.partition]) for share in shares], group_metadata(), self._left_s()
-        )
+        self._send_offsets([self._offset(share, pointers[share.partition]) for share in shares], group_metadata())
         failpoints.hit("after_send_offsets")
         failpoints.hit("before_commit")
         self._commit()
+        self._open = False
         failpoints.hit("after_commit")
         return pointers
 
@@ -153,6 +155,15 @@ class Publisher:
         while self._producer.flush(min(_SLICE_S, self._left_s())):
             self._heartbeat()
 
+    def _send_offsets(self, offsets: list[TopicPartition], group_metadata: Any) -> None:
+        send = self._producer.send_offsets_to_transaction
+        self._caller.call(send, offsets, group_metadata, self._left_s(), slice_s=_SLICE_S, left_s=self._turn)
+
+    def _turn(self) -> float:
+        """One turn of a wait: show life, answer what is left of the transaction's time."""
+        self._heartbeat()
+        return self._left_s()
+
     def _commit(self) -> None:
         while True:
             try:
@@ -184,23 +195,19 @@ class Publisher:
         open_s = time.monotonic() - self._began
         if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
             return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
-        named = translate(found or error, "committing", self._config)
-        if not isinstance(named, Fatal):
-            self._try_abort()
-        return named
-
-    def _try_abort(self) -> None:
-        with suppress(KafkaException, SystemError, RuntimeError):
-            self._producer.abort_transaction(_ABORT_S)
+        return translate(found or error, "committing", self._config)
 
     def close(self, timeout_s: float) -> None:
-        """Let go of the producer without waiting for what it still holds. Never raises."""
+        """Let go of the producer and of what it still holds. Never raises."""
         self._usable = False
         close_quietly("producer", self._drop, timeout_s)
 
     def _drop(self) -> None:
-        self._producer.purge()
-        self._producer.close()
+        """Abort what is open, so that readers need not wait for a timeout; best effort."""
+        producer, self._producer = self._producer, None
+        if producer is not None and self._open:
+            producer.purge()
+            producer.abort_transaction(_ABORT_S)
 
 
 def _keep(reports: list[Message]) -> Callable[[KafkaError | None, Message], None]:
