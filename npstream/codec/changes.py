@@ -2,7 +2,8 @@
 
 One record per change in the checkpoint topic, under a key of its own, so that
 compaction keeps them all and an audit knows every change. The value is JSON
-with sorted keys: {"new": {...}, "offset": n, "old": {...}}.
+with sorted keys: {"new": {...}, "offset": n, "old": {...}}. A partition's first
+start leaves one too, with nothing in `old`: it tells where the partition began.
 """
 
 from collections.abc import Mapping
@@ -18,11 +19,19 @@ from npstream.records import KeyValue
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The event at `offset` is the first one decided with `new`; `old` and `new` are parameters in full."""
+    """The event at `offset` is the first one decided with `new`; `old` and `new` are parameters in full.
+
+    `old` is empty when a partition began at `offset`.
+    """
 
     offset: int
     old: Mapping[str, Any]
     new: Mapping[str, Any]
+
+    @property
+    def is_birth(self) -> bool:
+        """Whether the partition began here."""
+        return not self.old
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ topic may not:
 
     group/topic/partition/slot/chunk        one chunk of the snapshot in a slot of the ring
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
+    group/topic/partition/reset/number      one move of the position by an operator, number in 20 digits
 
 A chunk's value is a small header and the bytes:
 
@@ -30,6 +31,7 @@ CHUNK_MAX_BYTES = 900_000
 _MAGIC = b"NPCK"
 _HEAD = struct.Struct("<4sHHI")
 _CHANGE = "change"
+_RESET = "reset"
 _REMEDY = "`npstream inspect` lists the kept snapshots, `npstream rollback` returns to one of them"
 
 
@@ -60,15 +62,33 @@ class ChangeKey(NamedTuple):
         return f"{self.group}/{self.topic}/{self.partition}/{_CHANGE}/{self.offset:020d}".encode()
 
 
-def parse_key(key: bytes) -> ChunkKey | ChangeKey:
+class ResetKey(NamedTuple):
+    """Names one move of the position by an operator; `number` counts them, so that none replaces another."""
+
+    group: str
+    topic: str
+    partition: int
+    number: int
+
+    def encode(self) -> bytes:
+        """The key's bytes."""
+        return f"{self.group}/{self.topic}/{self.partition}/{_RESET}/{self.number:020d}".encode()
+
+
+Key = ChunkKey | ChangeKey | ResetKey
+
+
+def parse_key(key: bytes) -> Key:
     """Read a key of the checkpoint topic. Raises `StateCorrupt` when it is none of ours."""
     try:
         group, topic, partition, slot, last = key.decode().rsplit("/", 4)
-        parsed = (
-            ChangeKey(group, topic, int(partition), int(last))
-            if slot == _CHANGE
-            else ChunkKey(group, topic, int(partition), int(slot), int(last))
-        )
+        parsed: Key
+        if slot == _CHANGE:
+            parsed = ChangeKey(group, topic, int(partition), int(last))
+        elif slot == _RESET:
+            parsed = ResetKey(group, topic, int(partition), int(last))
+        else:
+            parsed = ChunkKey(group, topic, int(partition), int(slot), int(last))
     except ValueError:
         raise _foreign(key) from None
     if parsed.encode() != key:  # int() also takes "+1", "1_0" and " 1"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from npstream import failpoints
-from npstream.codec.chunks import gather, join
+from npstream.codec.chunks import join
+from npstream.codec.history import read_history
 from npstream.codec.snapshot import Snapshot, decode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.model import ALGORITHM, Model
@@ -70,14 +71,13 @@ def find_snapshot(partition: int, broker: Broker, log: Log, origin: Origin, posi
 
 
 def kept_snapshots(partition: int, log: Log, group: str, topic: str) -> list[Snapshot]:
-    """Every whole snapshot of a partition that the checkpoint topic still holds, oldest first."""
+    """Every whole snapshot of a partition that the checkpoint topic still holds and that counts, oldest first."""
     ends = log.ends(Channel.CHECKPOINTS, partition)
     records = (
         KeyValue(record.offset, record.key or b"", record.value)
         for record in log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
     )
-    own = [chunks for key, chunks in gather(records).items() if key[:3] == (group, topic, partition)]
-    return sorted((decode_snapshot(join(chunks)) for chunks in own), key=lambda snapshot: snapshot.next_offset)
+    return [kept.snapshot for kept in read_history(records, group, topic, partition).snapshots]
 
 
 def _decode(chunks: list[KeyValue], origin: Origin, partition: int, position: Position) -> Snapshot:

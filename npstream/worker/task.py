@@ -14,12 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from npstream import failpoints
-from npstream.codec.changes import Change, encode_change
-from npstream.codec.chunks import split
-from npstream.codec.snapshot import encode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
 from npstream.partition.config import check_change
+from npstream.partition.saving import change_record, snapshot_chunks
 from npstream.records import Output, Pointer, Position, Record, Share
 
 
@@ -117,7 +115,7 @@ class PartitionTask:
         """The transaction that must come before the first live decision, None when none is needed.
 
         On a first start it makes the cold or seeded state durable; when settings
-        changed it applies them and leaves a change record. Raises `SettingsError`
+        changed it applies them; either leaves a change record. Raises `SettingsError`
         for a change that cannot be made, with the ways out.
         """
         if not self.live:
@@ -125,13 +123,12 @@ class PartitionTask:
         old, new = self.processor.config, self._wanted
         if old == new and self._pointer is not None:
             return None
-        changes: list[tuple[bytes, bytes]] = []
+        first = self._pointer is None
         if old != new:
             check_change(old, new)
             self.processor.reconfigure(new)
-            change = Change(self.processor.next_offset, old.to_dict(), new.to_dict())
-            changes.append(encode_change(change, *self.processor.address))
-        return replace(self._share((), now, snapshot=True), changes=tuple(changes))
+        change = change_record(self.processor, None if first else old)
+        return replace(self._share((), now, snapshot=True), changes=(change,))
 
     def process(self, records: list[Record], now: float) -> tuple[Step, Share]:
         """Decide and learn; answer the step and this partition's share of the transaction."""
@@ -157,8 +154,7 @@ class PartitionTask:
         pointer = self._pointer
         if snapshot or pointer is None:
             slot = 0 if pointer is None else (pointer.slot + 1) % self._cadence.keep
-            chunks = split(encode_snapshot(processor.snapshot(slot)), *processor.address, slot)
-            pointer = Pointer(-1, len(chunks), slot, processor.next_offset)
+            chunks, pointer = snapshot_chunks(processor, slot)
             self._saved_at = now
             self._saved_offset = processor.next_offset
         position = Position(processor.next_offset, pointer, processor.proof())

@@ -181,6 +181,7 @@ def _changes(bench: Bench) -> list[tuple[int, float, float]]:
     records = [KeyValue(r.offset, r.key or b"", r.value) for r in log.read(Channel.CHECKPOINTS, 0, 0, 10**9)]
     log.close()
     changes = [decode_change(item) for item in records if isinstance(parse_key(item.key), ChangeKey)]
+    changes = [change for change in changes if not change.is_birth]
     return [(change.offset, change.old["params"]["tau"], change.new["params"]["tau"]) for change in changes]
 
 

@@ -1,0 +1,107 @@
+"""A partition's past as its checkpoint topic tells it: kept snapshots, changes of settings, resets.
+
+A reset leaves snapshots and changes behind that no longer lead to where the
+partition stands. The order of the log tells which: read in that order, a reset
+strikes out what lies beyond the place it went back to, and all of it when the
+partition begins anew there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from npstream.codec.changes import Change, decode_change
+from npstream.codec.chunks import ChangeKey, ResetKey, gather, join, parse_key
+from npstream.codec.resets import Reset, decode_reset
+from npstream.codec.snapshot import Snapshot, decode_snapshot
+from npstream.records import KeyValue, Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One whole snapshot and where in the log it is."""
+
+    snapshot: Snapshot
+    offset: int
+    chunks: int
+
+    @property
+    def next_offset(self) -> int:
+        """The input offset it resumes at."""
+        return self.snapshot.next_offset
+
+    @property
+    def pointer(self) -> Pointer:
+        """How a committed position would name it."""
+        return Pointer(self.offset, self.chunks, self.snapshot.slot, self.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What still counts, each in order of input offsets; `resets` in the order they happened.
+
+    The last of several snapshots at one offset is the one that counts.
+    """
+
+    snapshots: tuple[Kept, ...] = ()
+    changes: tuple[Change, ...] = ()
+    resets: tuple[Reset, ...] = ()
+
+    @property
+    def newest(self) -> Kept | None:
+        """The snapshot with the most behind it."""
+        return self.snapshots[-1] if self.snapshots else None
+
+    @property
+    def birth(self) -> Change | None:
+        """The record of a first start, while no reset has cut it off."""
+        return self.changes[0] if self.changes and self.changes[0].is_birth else None
+
+    def at_or_before(self, offset: int) -> Kept | None:
+        """The newest snapshot from which `offset` can be reached."""
+        return next((kept for kept in reversed(self.snapshots) if kept.next_offset <= offset), None)
+
+
+def read_history(records: Iterable[KeyValue], group: str, topic: str, partition: int) -> History:
+    """The history of one partition from a read of its checkpoint partition. Raises `StateCorrupt`."""
+    owner = (group, topic, partition)
+    newest = {record.key: record for record in records}
+    told: list[tuple[int, Kept | Change | Reset]] = []
+    for first, chunks in gather(newest.values()).items():
+        if first[:3] == owner:
+            told.append((chunks[0].offset, Kept(decode_snapshot(join(chunks)), chunks[0].offset, len(chunks))))
+    for record in newest.values():
+        key = parse_key(record.key)
+        if isinstance(key, ChangeKey) and key[:3] == owner:
+            told.append((record.offset, decode_change(record)))
+        elif isinstance(key, ResetKey) and key[:3] == owner:
+            told.append((record.offset, decode_reset(record)))
+    return _in_log_order([item for _, item in sorted(told, key=lambda pair: pair[0])])
+
+
+def _in_log_order(told: list[Kept | Change | Reset]) -> History:
+    snapshots: list[Kept] = []
+    changes: list[Change] = []
+    resets: list[Reset] = []
+    for item in told:
+        if isinstance(item, Kept):
+            snapshots.append(item)
+        elif isinstance(item, Change):
+            changes.append(item)
+        else:
+            resets.append(item)
+            snapshots, changes = _struck_out(item, snapshots, changes)
+    # Both sorts are stable: what was written later at the same offset stays later.
+    snapshots.sort(key=lambda kept: kept.next_offset)
+    changes.sort(key=lambda change: change.offset)
+    return History(tuple(snapshots), tuple(changes), tuple(resets))
+
+
+def _struck_out(reset: Reset, snapshots: list[Kept], changes: list[Change]) -> tuple[list[Kept], list[Change]]:
+    """What is left after a reset; its own snapshot is the last one before it, its own changes come after it."""
+    if reset.begins_anew:
+        own = snapshots[-1:]
+        return [kept for kept in own if kept.next_offset == reset.to], []
+    return (
+        [kept for kept in snapshots if kept.next_offset <= reset.to],
+        [change for change in changes if change.offset < reset.to],
+    )

@@ -1,0 +1,36 @@
+"""How a processor's state becomes records of the checkpoint topic. Pure: nothing is written here."""
+
+from collections.abc import Sequence
+
+from npstream.codec.changes import Change, encode_change
+from npstream.codec.chunks import split
+from npstream.codec.snapshot import encode_snapshot
+from npstream.partition.config import PartitionConfig
+from npstream.partition.processor import PartitionProcessor
+from npstream.records import Pointer, Position, Share
+
+Pair = tuple[bytes, bytes]
+
+
+def snapshot_chunks(processor: PartitionProcessor, slot: int) -> tuple[list[Pair], Pointer]:
+    """The chunks of a snapshot of the state as it is, and the pointer to them, its offset still a hole."""
+    chunks = split(encode_snapshot(processor.snapshot(slot)), *processor.address, slot)
+    return chunks, Pointer(-1, len(chunks), slot, processor.next_offset)
+
+
+def change_record(processor: PartitionProcessor, old: PartitionConfig | None) -> Pair:
+    """The record that the processor's settings count from its next event on; `old` None: it begins here.
+
+    A partition that has not met a single event yet begins with the new settings:
+    what it was to begin with decides nothing.
+    """
+    began = old is None or (processor.tally.events == 0 and processor.tally.dead_letters == 0)
+    before = {} if old is None or began else old.to_dict()
+    return encode_change(Change(processor.next_offset, before, processor.config.to_dict()), *processor.address)
+
+
+def whole_share(processor: PartitionProcessor, slot: int, changes: Sequence[Pair]) -> Share:
+    """What makes a state durable on its own: a snapshot, the position it stands at, further records; no outputs."""
+    chunks, pointer = snapshot_chunks(processor, slot)
+    position = Position(processor.next_offset, pointer, processor.proof())
+    return Share(processor.partition, (), position, tuple(chunks), tuple(changes))
