@@ -1,5 +1,6 @@
 """The one place where real objects are built and wired: clients, clock, worker, dashboard."""
 
+import gc
 import logging
 import threading
 import time
@@ -110,11 +111,17 @@ def read_model(path: Path) -> Model:
 
 
 def warm_up(config: PartitionConfig) -> float:
-    """Compile the kernel before a partition is owned; answer the seconds it took."""
+    """Compile the kernel before a partition is owned; answer the seconds it took.
+
+    What was loaded by then stays for good, so the garbage collector is told to
+    leave it alone: walking the compiler's objects would cost a microsecond an event.
+    """
     started = time.monotonic()
     model = Model.create(config.params)
     code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
     model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
+    gc.collect()
+    gc.freeze()
     return time.monotonic() - started

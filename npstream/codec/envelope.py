@@ -29,6 +29,7 @@ def published_timestamp(timestamp_ms: int) -> int:
 def decision_headers(offset: int, event_headers: Headers) -> list[tuple[str, bytes | None]]:
     """The input offset, then the event's trace headers as they came."""
     headers: list[tuple[str, bytes | None]] = [(OFFSET_HEADER, b"%d" % offset)]
-    if event_headers:
-        headers.extend(header for header in event_headers if header[0].lower() in _TRACE_HEADERS)
+    for header in event_headers:
+        if header[0].lower() in _TRACE_HEADERS:
+            headers.append(header)
     return headers

@@ -10,10 +10,16 @@ megabytes) enters as its digest, so that the block stays small.
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from npstream.records import Output
+from npstream.codec.envelope import OFFSET_HEADER
+from npstream.records import Channel, Output
 
 BLOCK = 256
 _WHOLE_MAX_BYTES = 512
+
+_NO_HEADER = ("", None)
+_DECISIONS = Channel.DECISIONS
+_PLAIN_DECISION = b"%d %%d %%d %%d 1;%%b%%b%d %%d;%b%%b" % (_DECISIONS, len(OFFSET_HEADER), OFFSET_HEADER.encode())
+"""What `_any_output` gives for a decision with no header but its offset: nearly every output, in half the time."""
 
 
 class Chain:
@@ -27,12 +33,12 @@ class Chain:
     def extend(self, outputs: Iterable[Output]) -> None:
         """Append outputs in order, folding each block as it fills."""
         block = self._open
-        for output in outputs:
-            block.append(_serialise(output))
-            if len(block) == BLOCK:
-                self._digest = blake2b(b"".join(block), digest_size=16, key=self._digest).digest()
-                block.clear()
-            self.count += 1
+        before = len(block)
+        block += [_serialise(output) for output in outputs]
+        self.count += len(block) - before
+        while len(block) >= BLOCK:
+            self._digest = blake2b(b"".join(block[:BLOCK]), digest_size=16, key=self._digest).digest()
+            del block[:BLOCK]
 
     def hexdigest(self) -> str:
         """The proof over every output so far, the open block included."""
@@ -55,6 +61,18 @@ class Chain:
 
 
 def _serialise(output: Output) -> bytes:
+    """Bytes that stand for one output in its block."""
+    channel, key, value, headers, timestamp_ms = output
+    name, offset = headers[0] if len(headers) == 1 else _NO_HEADER
+    if channel is _DECISIONS and name is OFFSET_HEADER and offset is not None and value is not None:
+        size, key = (-1, b"") if key is None else (len(key), key)
+        whole = _PLAIN_DECISION % (timestamp_ms, size, len(value), key, value, len(offset), offset)
+    else:
+        whole = _any_output(output)
+    return whole if len(whole) <= _WHOLE_MAX_BYTES else blake2b(whole, digest_size=32).digest()
+
+
+def _any_output(output: Output) -> bytes:
     """Unambiguous bytes of one output: lengths first (-1 for None), then the parts."""
     channel, key, value, headers, timestamp_ms = output
     parts = [
@@ -67,5 +85,4 @@ def _serialise(output: Output) -> bytes:
         parts.append(b"%d %d;" % (len(name), -1 if content is None else len(content)))
         parts.append(name.encode())
         parts.append(content or b"")
-    whole = b"".join(parts)
-    return whole if len(whole) <= _WHOLE_MAX_BYTES else blake2b(whole, digest_size=32).digest()
+    return b"".join(parts)

@@ -26,9 +26,10 @@ class Publisher:
     ) -> list[Output]:
         """One decision for each event in `events`; row i of the outcome answers `events[i]`."""
         topic, partition = self._topic, self._partition
-        asked = [records[event] for event in events]
+        # Events come in order and once each, so as many as there are records are all of them.
+        asked = records if len(events) == len(records) else [records[event] for event in events]
         named = [
-            default_id(topic, partition, record.offset) if (identity := ids[event]) is None else identity
+            default_id(topic, partition, record[0]) if (identity := ids[event]) is None else identity
             for event, record in zip(events, asked, strict=True)
         ]
         values = encode_decisions(

@@ -1,0 +1,60 @@
+"""The chain: one digest for one sequence of outputs, however it was batched and whatever objects it is made of."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npstream.codec.envelope import OFFSET_HEADER
+from npstream.partition.chain import BLOCK, Chain
+from npstream.records import Channel, Output
+
+_contents = st.none() | st.binary(max_size=600)
+_names = st.sampled_from([OFFSET_HEADER, "traceparent", "ü"])
+_outputs = st.builds(
+    Output,
+    st.sampled_from([Channel.DECISIONS, Channel.DEAD_LETTERS]),
+    _contents,
+    _contents,
+    st.lists(st.tuples(_names, _contents), max_size=2),
+    st.integers(0, 2**45),
+)
+
+
+def digest(outputs: list[Output]) -> str:
+    """The proof over these outputs alone."""
+    chain = Chain()
+    chain.extend(outputs)
+    return chain.hexdigest()
+
+
+def rebuilt(output: Output) -> Output:
+    """An equal output whose header names are other objects than the package's own."""
+    return output._replace(headers=[("".join(list(name)), content) for name, content in output.headers])
+
+
+@given(st.lists(_outputs, max_size=5))
+def test_equal_outputs_have_equal_digests(outputs: list[Output]) -> None:
+    """The short way for plain decisions and the general way give the same bytes."""
+    assert digest(outputs) == digest([rebuilt(output) for output in outputs])
+
+
+@given(_outputs, _outputs)
+def test_different_outputs_have_different_digests(one: Output, other: Output) -> None:
+    """No two outputs share their bytes: null is not empty, and no part can be mistaken for its neighbour."""
+    assert (digest([one]) == digest([other])) == (one == other)
+
+
+@given(st.lists(st.integers(0, 3 * BLOCK), max_size=3), st.integers(0, 3 * BLOCK))
+def test_the_digest_does_not_depend_on_batches(cuts: list[int], count: int) -> None:
+    """Any split of a sequence, and any stop for a snapshot in between, ends on the same proof."""
+    outputs = [Output(Channel.DECISIONS, None, b"%d" % i, [(OFFSET_HEADER, b"%d" % i)], i + 1) for i in range(count)]
+    chain, at = Chain(), 0
+    for cut in [*sorted(cut for cut in cuts if cut <= count), count]:
+        chain.extend(outputs[at:cut])
+        chain, at = Chain.load(*_dumped(chain)), cut
+
+    assert (chain.count, chain.hexdigest()) == (count, digest(outputs))
+
+
+def _dumped(chain: Chain) -> tuple[bytes, int, bytes]:
+    full, packed = chain.dump()
+    return full, chain.count, packed
