@@ -46,7 +46,8 @@ What one setting may be is the business of values.schema.json.
 {{- if eq (int64 $facts.port) 0 -}}
 {{- $found = append $found "settings.http.port: 0 takes any free port, which no probe would find; give a number" -}}
 {{- end -}}
-{{- if dig "kafka" "slot" "" $v.settings -}}
+{{- $slot := dig "kafka" "slot" "" $v.settings -}}
+{{- if and $slot (not (contains "${" $slot)) -}}
 {{- $found = append $found "settings.kafka.slot: every worker needs its own; leave it out, the pod's name is used" -}}
 {{- end -}}
 {{- range $name := list "password" "key_password" -}}
