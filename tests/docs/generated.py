@@ -1,7 +1,7 @@
 """The parts of the README that are made from the code. `python -m tests.docs.generated` writes them anew."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from npstream.cli import COMMANDS
@@ -12,7 +12,7 @@ from npstream.settings import reference
 README = Path(__file__).parents[2] / "README.md"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return "\n".join(lines)
