@@ -114,5 +114,24 @@ class Log(Protocol):
         """Let go of connections. Never raises."""
 
 
+class Steward(Protocol):
+    """A group's committed state, read beside its workers and without joining them: for tools."""
+
+    def members(self) -> list[str]:
+        """Who works for the group now, in words for an operator; empty when nobody does.
+
+        A static member that was stopped counts until its session ends.
+        """
+
+    def committed(self, partition: int) -> Position | None:
+        """As `Broker.committed`."""
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        """As `Broker.read_checkpoint`."""
+
+    def close(self) -> None:
+        """Let go of connections. Never raises."""
+
+
 Heartbeat = Callable[[], None]
 """Called whenever a long wait turns, so that liveness sees the loop alive."""

@@ -11,16 +11,15 @@ class WorkerLock:
     """Held by the one worker of an embedded log; readers and appenders do not need it."""
 
     def __init__(self, log_path: Path) -> None:
-        self._path = log_path.with_name(log_path.name + ".lock")
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(_lock_path(log_path), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._file, 32, 0).decode(errors="replace").strip() or "unknown"
+            process = _process_in(self._file)
             os.close(self._file)
             self._file = -1
             raise Fatal(
-                f"another worker (process {holder}) runs on {log_path}: stop it first, or give this one its own "
+                f"another worker (process {process}) runs on {log_path}: stop it first, or give this one its own "
                 "embedded.path; an embedded log has exactly one worker, several need Kafka"
             ) from error
         os.ftruncate(self._file, 0)
@@ -31,3 +30,26 @@ class WorkerLock:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def holder(log_path: Path) -> str | None:
+    """The id of the process that works on the log now, None when none does."""
+    try:
+        file = os.open(_lock_path(log_path), os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _process_in(file)
+    finally:
+        os.close(file)
+    return None
+
+
+def _lock_path(log_path: Path) -> Path:
+    return log_path.with_name(log_path.name + ".lock")
+
+
+def _process_in(file: int) -> str:
+    return os.pread(file, 32, 0).decode(errors="replace").strip() or "unknown"

@@ -1,6 +1,7 @@
 """Looking at a cluster and preparing its topics: what `init` and `doctor` stand on."""
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from npstream.errors import Retryable
 from npstream.kafka.blueprint import Action, Alter, Create, Grow, TopicState, Wishes, plan
 from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import KafkaConfig, common_settings
@@ -25,6 +27,8 @@ from npstream.kafka.errors import kafka_error, translate
 
 _T = TypeVar("_T")
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
+_MOVING = frozenset({"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "_WAIT_COORD"})
+_MOVING_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,18 @@ class Admin:
         return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
 
     def group(self) -> GroupState:
-        """Who is in the group, and who owns what."""
-        futures = self._client.describe_consumer_groups([self._config.group], request_timeout=self._timeout_s)
-        found: Any = self._settled(futures, f"looking at group {self._config.group!r}")[0]
-        return GroupState(found.state.name, tuple(map(_member, found.members)))
+        """Who is in the group, and who owns what; waits for a coordinator that is moving or loading."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            futures = self._client.describe_consumer_groups([self._config.group], request_timeout=self._timeout_s)
+            try:
+                found: Any = self._settled(futures, f"looking at group {self._config.group!r}")[0]
+            except Retryable as error:
+                if error.cause not in _MOVING or time.monotonic() > deadline:
+                    raise
+                time.sleep(_MOVING_S)
+            else:
+                return GroupState(found.state.name, tuple(map(_member, found.members)))
 
     def plan(self, wishes: Wishes) -> list[Action]:
         """What `prepare` would do, in order; nothing is changed."""

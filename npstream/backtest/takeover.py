@@ -1,0 +1,84 @@
+"""Moving a group's positions by hand: join it alone, commit in one transaction, leave.
+
+The tool is an ordinary member while it writes, so a worker that starts at the
+same moment is fenced or fences it by the group's own rules; nothing is
+overwritten that somebody else has moved.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from npstream.errors import Retryable, StateCorrupt, UsageError
+from npstream.port import Broker, Steward
+from npstream.records import Position, Share
+
+_POLL_S = 0.1
+
+
+def require_nobody(steward: Steward, group: str, session_timeout_s: float | None) -> None:
+    """Raises `UsageError` naming the workers that are still members of the group."""
+    members = steward.members()
+    if members:
+        ghosts = (
+            ""
+            if session_timeout_s is None
+            else f" A stopped worker with static membership is forgotten {session_timeout_s:g} s after it stopped."
+        )
+        raise UsageError(f"group {group!r} has active members: {'; '.join(members)}. Stop them first.{ghosts}")
+
+
+def commit_alone(
+    broker: Broker,
+    partitions: int,
+    stood: Mapping[int, Position | None],
+    shares: Sequence[Share],
+    clock: Callable[[], float],
+    timeout_s: float,
+) -> None:
+    """Commit the shares as the group's only member; `stood` are the positions they were made from.
+
+    Raises `UsageError` when another worker has joined or a position has moved
+    meanwhile; then nothing is committed. Ends the broker in any case.
+    """
+    try:
+        _own_all(broker, partitions, clock() + timeout_s, clock)
+        moved = [partition for partition, position in stood.items() if broker.committed(partition) != position]
+        if moved:
+            raise UsageError(
+                f"partition {moved[0]} has moved since it was looked at: stop all workers and run it again"
+            )
+        broker.commit(shares)
+        broker.close(timeout_s)
+    finally:
+        broker.abandon()
+
+
+def _own_all(broker: Broker, partitions: int, deadline: float, clock: Callable[[], float]) -> None:
+    owner = _SoleOwner()
+    broker.subscribe(owner)
+    while len(owner.owned) < partitions:
+        broker.poll(1, _POLL_S)
+        if clock() > deadline:
+            owned = f"{len(owner.owned)} of {partitions} partitions"
+            if not owner.owned:
+                raise Retryable("the group did not let this tool join in time: check the brokers and run it again")
+            raise UsageError(f"another worker is in the group ({owned} were given to this tool): stop it first")
+
+
+class _SoleOwner:
+    """Owns partitions without reading them."""
+
+    def __init__(self) -> None:
+        self.owned: set[int] = set()
+
+    def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
+        self.owned |= set(partitions)
+        return dict.fromkeys(partitions)
+
+    def on_revoked(self, partitions: Sequence[int]) -> None:
+        self.owned -= set(partitions)
+
+    def on_lost(self, partitions: Sequence[int]) -> None:
+        self.owned -= set(partitions)
+
+    def on_failed(self, partition: int, error: StateCorrupt) -> None:
+        raise error

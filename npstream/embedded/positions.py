@@ -1,0 +1,27 @@
+"""Committed positions and the snapshots they point to, as the file holds them."""
+
+from npstream.codec.position import decode_position
+from npstream.embedded.store import Store
+from npstream.errors import StateCorrupt
+from npstream.records import KeyValue, Pointer, Position
+
+
+def read_position(store: Store, group: str, events: int, partition: int) -> Position | None:
+    """A group's position in the topic with id `events`; raises `StateCorrupt` when it cannot be read."""
+    rows = store.rows(
+        "SELECT next_offset, metadata FROM positions WHERE group_name = ? AND topic = ? AND partition = ?",
+        (group, events, partition),
+    )
+    return decode_position(*rows[0]) if rows else None
+
+
+def read_chunks(store: Store, checkpoints: int, partition: int, pointer: Pointer) -> list[KeyValue]:
+    """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
+    records = store.fetch(checkpoints, partition, pointer.offset, pointer.offset + pointer.chunks, pointer.chunks)
+    found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]
+    if len(found) != pointer.chunks:
+        raise StateCorrupt(
+            f"checkpoint of partition {partition} at offset {pointer.offset}: {len(found)} of {pointer.chunks} "
+            f"chunks are left in {store.path}; restore the file from a backup, or `npstream rollback` to a kept one"
+        )
+    return found
