@@ -92,7 +92,7 @@ def replay(
     config = adapt(config, source)
     topic = source.topic or FILE_TOPIC
     lanes = {
-        p: _Lane(PartitionProcessor.cold(config, group, topic, p, begin, _copy(seed, config)), begin, end)
+        p: _Lane(PartitionProcessor.cold(config, group, topic, p, begin, seed), begin, end)
         for p, (begin, end) in source.ranges.items()
     }
     for batches in source.rounds():
@@ -110,10 +110,6 @@ def adapt(config: PartitionConfig, source: Source) -> PartitionConfig:
         d=config.events.d, format=source.format, external=config.events.external, max_bytes=config.events.max_bytes
     )
     return replace(config, events=events)
-
-
-def _copy(seed: Model | None, config: PartitionConfig) -> Model | None:
-    return None if seed is None else seed.with_params(config.params)
 
 
 class _Lane:

@@ -9,5 +9,6 @@
 
 from npstream.model.model import Model, Op, Outcome, Reason
 from npstream.model.params import ALGORITHM, MUTABLE, Params
+from npstream.model.seed import seeded
 
-__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Outcome", "Params", "Reason"]
+__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Outcome", "Params", "Reason", "seeded"]

@@ -16,7 +16,7 @@ from npstream.codec.decisions import default_id
 from npstream.codec.events import Decoded, EventDecoder, Kind
 from npstream.codec.snapshot import Snapshot
 from npstream.errors import SettingsError, StateCorrupt
-from npstream.model import ALGORITHM, Model, Outcome
+from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.cap import DeadLetterCap
 from npstream.partition.chain import Chain
 from npstream.partition.config import PartitionConfig
@@ -69,8 +69,14 @@ class PartitionProcessor:
     def cold(
         cls, config: PartitionConfig, group: str, topic: str, partition: int, next_offset: int, model: Model | None
     ) -> Self:
-        """A partition's first state: a cold model, or the given seed, before the event at `next_offset`."""
-        fresh = Model.create(config.params, stream=partition) if model is None else model
+        """A partition's first state before the event at `next_offset`: a random start, or what `model` has learned.
+
+        Raises `SettingsError` when the model does not fit the parameters.
+        """
+        if model is None:
+            fresh = Model.create(config.params, stream=partition)
+        else:
+            fresh = seeded(model, config.params, stream=partition)
         processor = cls(config, group, topic, partition, fresh)
         processor.next_offset = next_offset
         return processor

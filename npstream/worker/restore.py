@@ -54,7 +54,7 @@ def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor
             "or give this group a decisions topic of its own"
         )
     begin = log.offset_at(partition, origin.start)
-    model = None if origin.seed is None else origin.seed().with_params(origin.config.params)
+    model = None if origin.seed is None else origin.seed()
     return PartitionProcessor.cold(origin.config, origin.group, origin.topic, partition, begin, model)
 
 

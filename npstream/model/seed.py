@@ -1,0 +1,41 @@
+"""A learned model as the start of a new partition."""
+
+from dataclasses import fields
+
+from npstream.errors import SettingsError
+from npstream.model import kernel
+from npstream.model import threshold as gate
+from npstream.model.model import Model
+from npstream.model.params import MUTABLE, Params
+from npstream.model.state import state_from_bytes
+
+
+def seeded(model: Model, params: Params, stream: int) -> Model:
+    """What `model` has learned, on its first day with stream number `stream`; `model` stays as it is.
+
+    Directions, weights, multiplier, scaler and threshold stay, and so does the
+    number of negatives behind the threshold: there is no second warm-up. What is
+    told about decisions begins anew, for the partition has none yet: bucket,
+    rates, counters, alarms that wait for a label.
+
+    Raises `SettingsError` naming each parameter that shapes the state and differs.
+    """
+    _check(model.params, params)
+    state = state_from_bytes(params, model.to_bytes())
+    tracked = state.tally[gate.TRACKED]
+    state.tally[:] = 0
+    state.tally[gate.TRACKED] = tracked
+    state.level[[gate.BUCKET, gate.FPR, gate.TPR]] = 0.0
+    state.clock[kernel.STREAM] = stream
+    return Model(params, state)
+
+
+def _check(learned: Params, wanted: Params) -> None:
+    differing = [
+        f"model.{field.name}: {getattr(wanted, field.name)!r} given, the model to start from was trained with "
+        f"{getattr(learned, field.name)!r}; use that value, or train a model with these settings"
+        for field in fields(learned)
+        if field.name not in MUTABLE and getattr(learned, field.name) != getattr(wanted, field.name)
+    ]
+    if differing:
+        raise SettingsError(differing)
