@@ -62,7 +62,6 @@ class Segments:
     strokes: Sequence[tuple[float, float, float, float]]
     label: str = ""
     colour: int = 0
-    dash: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +171,7 @@ def decimate(x: Sequence[float], y: Sequence[float], columns: int) -> tuple[list
 
 
 def _axes(figure: Figure) -> tuple[_Axis, _Axis]:
-    left, right, top, bottom = 64, 16, 34, 46
+    left, right, top, bottom = 64, 26, 34, 46
     x_low, x_high = figure.x_range or _extent(_xs(figure.layers), figure.x_log)
     y_low, y_high = figure.y_range or _extent(_ys(figure.layers), figure.y_log)
     x_axis = _Axis(x_low, x_high, left, figure.width - right, figure.x_log)
@@ -255,7 +254,7 @@ def _draw(layer: Layer, x_axis: _Axis, y_axis: _Axis) -> str:
                 f"M{_n(x_axis.px(x0))} {_n(y_axis.px(y0))}L{_n(x_axis.px(x1))} {_n(y_axis.px(y1))}"
                 for x0, y0, x1, y1 in layer.strokes
             )
-            return f'<path class="npfig-line {_hue(layer)}"{_dash(layer)} d="{moves}"/>'
+            return f'<path class="npfig-line {_hue(layer)}" d="{moves}"/>'
         case Rule():
             move = f"M{_n(x_axis.px(layer.x))} 0V10000" if layer.x is not None else ""
             move += f"M0 {_n(y_axis.px(layer.y))}H10000" if layer.y is not None else ""
@@ -318,16 +317,18 @@ def _swatch(layer: Layer, x: float, y: int) -> str:
             return f'<rect class="npfig-band {_hue(layer)}" x="{_n(x)}" y="{y - 5}" width="20" height="10"/>'
         case Rule():
             return f'<path class="npfig-rule" d="M{_n(x)} {y}h20"/>'
-        case Line() | Segments():
+        case Line():
             return f'<path class="npfig-line {_hue(layer)}"{_dash(layer)} d="M{_n(x)} {y}h20"/>'
+        case Segments():
+            return f'<path class="npfig-line {_hue(layer)}" d="M{_n(x)} {y}h20"/>'
 
 
 def _hue(layer: Line | Band | Points | Segments) -> str:
     return f"npfig-{layer.colour % len(_COLOURS)}"
 
 
-def _dash(layer: Line | Segments) -> str:
-    pattern = _DASHES[layer.dash % len(_DASHES)]
+def _dash(line: Line) -> str:
+    pattern = _DASHES[line.dash % len(_DASHES)]
     return f' stroke-dasharray="{pattern}"' if pattern else ""
 
 

@@ -4,7 +4,7 @@ import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.figure import Band, Figure, Line, Points, Rule, Segments, decimate, log_ticks, svg, ticks
@@ -54,6 +54,7 @@ def test_figure_without_a_finite_value_is_refused() -> None:
         svg(figure(layers=[Line(x=[0.0], y=[math.nan])]))
 
 
+@settings(deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_ticks_are_round_ascending_and_inside(low: float, width: float) -> None:
     """Between 2 and 8 evenly spaced ticks, none outside of the range by more than rounding."""
@@ -70,6 +71,7 @@ def test_log_ticks_thin_out_over_wide_ranges() -> None:
     assert log_ticks(1, 1e5) == [1, 10, 100, 1000, 10_000, 100_000]
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400), st.integers(1, 20))
 def test_decimation_keeps_ends_and_peaks(y: list[float], columns: int) -> None:
     """However few columns, the first, last, lowest and highest values survive, in order, within the bound."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from npstream.cli.exits import FAILED
 from npstream.errors import UsageError
 
 
@@ -143,6 +144,102 @@ def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
+_permutations = click.option(
+    "--permutations", type=click.IntRange(1, 1000), default=15, show_default=True, help="Random orders of each set."
+)
+_grid = click.option(
+    "--grid",
+    type=click.Choice(["small", "paper"]),
+    default="small",
+    show_default=True,
+    help="Cross-validated values: a coarse grid and 30,000 training samples, or the paper's grid and 150,000.",
+)
+
+
+@experiment.command()
+@common
+@_sets
+@_permutations
+@_grid
+def table(options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> None:
+    """The paper's table: NP-NN, OLNP, NPROC-LOG, NPROC-SVM.
+
+    TPR, FPR, NP-score and AUC at target rates .05 .1 .2 .3 .4. Needs
+    scikit-learn: pip install 'npstream[sklearn]'.
+
+    \b
+    Example:
+      npstream experiment table --data DATA --sets banana --permutations 5
+    """
+    _run(options, _paper_study("table", options, sets, permutations, grid))
+
+
+@experiment.command()
+@common
+@_sets
+@_permutations
+@_grid
+def roc(options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> None:
+    """The paper's ROC figure, from the rows of `table`.
+
+    \b
+    Example:
+      npstream experiment roc --data DATA --sets banana --permutations 5
+    """
+    _run(options, _paper_study("roc", options, sets, permutations, grid))
+
+
+@experiment.command()
+@common
+@_sets
+@_permutations
+def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
+    """Decision boundaries and FPR convergence on a set with two features.
+
+    \b
+    Example:
+      npstream experiment banana --data DATA
+    """
+    from npstream.experiments import banana as module
+    from npstream.experiments.data import Source
+
+    study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
+    _run(options, study)
+
+
+@experiment.command()
+@common
+@_sets
+@_permutations
+def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
+    """One pass over large streams at tau .01 and .005, rates accumulated over time.
+
+    \b
+    Example:
+      npstream experiment large --data DATA --permutations 5
+    """
+    from npstream.experiments import large as module
+    from npstream.experiments.data import Source
+
+    study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
+    _run(options, study)
+
+
+def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> Any:
+    from npstream.experiments import protocol
+    from npstream.experiments import table as module
+    from npstream.experiments.data import Source
+
+    return module.study(
+        Source(options.data),
+        name=name,
+        names=sets,
+        permutations=permutations,
+        grid=protocol.PAPER_GRID if grid == "paper" else protocol.SMALL_GRID,
+        quick=options.quick,
+    )
+
+
 def _run(options: Common, study: Any, gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
     from npstream.experiments.pool import run_all
@@ -160,14 +257,14 @@ def _run(options: Common, study: Any, gates: bool = False) -> None:
     else:
         _print(options.out, study, report)
     if gates and not all(gate.passed for gate in report.gates):
-        sys.exit(1)
+        sys.exit(FAILED)
 
 
 def _write(out: Path, name: str, report: Any) -> None:
     from npstream.page import Section, page
 
     verdicts = [Section(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
-    (out / f"{name}.html").write_text(page(report.title, [*report.sections, *verdicts]))
+    (out / f"{name}.html").write_text(page(f"npstream experiment {name}", [*report.sections, *verdicts]))
     for stem, figure in report.figures.items():
         (out / f"{stem}.svg").write_text(figure + "\n")
 

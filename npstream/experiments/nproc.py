@@ -32,7 +32,7 @@ class Nproc:
     scorer: Scorer
     threshold: float
 
-    def decide(self, x: NDArray[np.float64]) -> Signs:
+    def decide(self, x: NDArray[Any]) -> Signs:
         """Decisions in {-1, +1}, one a row."""
         return np.where(self.scorer.decision_function(x) > self.threshold, 1, -1).astype(np.int8)
 

@@ -64,16 +64,17 @@ class Results:
         self._rows[key] = lines
 
     def _read(self) -> None:
-        with self._path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            if reader.fieldnames is None:
-                return
-            if tuple(reader.fieldnames) != self._columns:
-                raise UsageError(
-                    f"{self._path} was written by another version of this study; start over with --fresh, "
-                    f"or choose another folder with --out"
-                )
-            complete = [row for row in reader if None not in row and None not in row.values()]
+        # A last line without its end may be a number cut short.
+        whole, _, _ = self._path.read_text().rpartition("\n")
+        reader = csv.DictReader(io.StringIO(whole))
+        if reader.fieldnames is None:
+            return
+        if tuple(reader.fieldnames) != self._columns:
+            raise UsageError(
+                f"{self._path} was written by another version of this study; start over with --fresh, "
+                f"or choose another folder with --out"
+            )
+        complete = [row for row in reader if None not in row and None not in row.values()]
         found = Counter(row["key"] for row in complete)
         for row in complete:
             if row["of"] == str(found[row["key"]]):

@@ -15,7 +15,7 @@ from importlib.resources import files
 import numpy as np
 
 from npstream.experiments import methods
-from npstream.experiments.data import RECIPES, Dataset, Source, head, permuted
+from npstream.experiments.data import RECIPES, Source, head, permuted
 from npstream.experiments.results import Row, digest
 from npstream.experiments.stream_gates import check
 from npstream.experiments.study import Report, Rows, Study
@@ -108,7 +108,6 @@ def report(rows: Rows) -> Report:
         "! above its bar."
     ]
     return Report(
-        title="Single-pass streams",
         sections=[Section(heading="Single-pass comparison", text=text, tables=tables)],
         summary={"means": _means(tally)},
         gates=check(tally, {key: ref.trees for key, ref in known.items() if key in whole}),
@@ -126,11 +125,20 @@ def reference() -> dict[tuple[str, float], Reference]:
     }
 
 
+def known_order(name: str) -> tuple[int | None, bool]:
+    """How many rows of a set are played (None: all) and whether in file order. Unknown sets are permuted."""
+    row = next((row for row in _reference_rows() if row["set"] == name), None)
+    if row is None:
+        return None, name in RECIPES and RECIPES[name].ordered
+    return int(row["rows"]), bool(int(row["ordered"]))
+
+
 def _is_whole(row: Mapping[str, str], known: Mapping[tuple[str, float], Reference]) -> bool:
     reference = known.get((row["set"], float(row["tau"])))
     return reference is not None and reference.rows == int(row["rows"])
 
 
+@cache
 def _reference_rows() -> list[dict[str, str]]:
     text = files("npstream.experiments").joinpath("reference.csv").read_text()
     return list(csv.DictReader(text.splitlines()))
@@ -146,10 +154,9 @@ def _default_names(source: Source, quick: bool) -> list[str]:
 
 
 def _tasks(source: Source, name: str, taus: Sequence[float], seeds: int, cut: int | None) -> Iterator[StreamTask]:
-    data: Dataset = source.load(name)
-    known = next((row for row in _reference_rows() if row["set"] == name), None)
-    ordered = bool(int(known["ordered"])) if known else name in RECIPES and RECIPES[name].ordered
-    rows = min(filter(None, (int(known["rows"]) if known else None, cut)), default=None)
+    data = source.load(name)
+    known_rows, ordered = known_order(name)
+    rows = min(filter(None, (known_rows, cut)), default=None)
     for tau in taus:
         for method in methods.METHODS:
             for seed in range(seeds):

@@ -15,7 +15,6 @@ Rows = Sequence[Mapping[str, str]]
 class Report:
     """What a study found: sections for a reader, figures as files, the same as plain data, and its gates."""
 
-    title: str
     sections: Sequence[Section]
     summary: Mapping[str, Any]
     figures: Mapping[str, str] = field(default_factory=dict, repr=False)

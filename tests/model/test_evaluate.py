@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -50,6 +50,7 @@ def test_np_score_of_silence_is_one_and_ignores_undershoot() -> None:
     assert np_score(math.nan, math.nan, 0.05) == 0.0
 
 
+@settings(deadline=None)
 @given(runs)
 def test_cumulative_rates_equal_the_rates_of_every_prefix(run: list[tuple[int, int]]) -> None:
     """Entry i is what `rates` says of the first i + 1 events."""
@@ -61,6 +62,7 @@ def test_cumulative_rates_equal_the_rates_of_every_prefix(run: list[tuple[int, i
     np.testing.assert_array_equal(tpr, [r.tpr for r in prefixes])
 
 
+@settings(deadline=None)
 @given(runs, signs, st.integers(1, 70))
 def test_windowed_share_equals_a_count_of_each_window(run: list[tuple[int, int]], label: int, window: int) -> None:
     """Each entry is the share of alarms among that many consecutive events of the class."""
@@ -70,6 +72,7 @@ def test_windowed_share_equals_a_count_of_each_window(run: list[tuple[int, int]]
     assert windowed(*columns(run), label, window).tolist() == expected
 
 
+@settings(deadline=None)
 @given(runs, st.sampled_from([0.01, 0.1, 0.5]))
 def test_worst_overdraft_is_the_largest_over_all_windows(run: list[tuple[int, int]], tau: float) -> None:
     """A search over every window of negatives finds the same largest excess."""
@@ -80,6 +83,7 @@ def test_worst_overdraft_is_the_largest_over_all_windows(run: list[tuple[int, in
     assert worst_overdraft(*columns(run), tau) == pytest.approx(max(expected, 0.0), abs=1e-12)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-5, 5), signs), min_size=1, max_size=60),
     st.floats(0.001, 0.999),

@@ -5,7 +5,7 @@ from math import comb
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.model.intervals import binomial_tail, clopper_pearson, incomplete_beta, wilson
@@ -35,6 +35,7 @@ def test_clopper_pearson_agrees_with_published_values(k: int, n: int, low: float
     assert clopper_pearson(k, n) == pytest.approx((low, high), abs=6e-5)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.data())
 def test_clopper_pearson_ends_leave_exactly_the_tails(n: int, data: st.DataObject) -> None:
     """At either end the observed count has probability 2.5% in the far tail, by exact arithmetic."""
@@ -47,6 +48,7 @@ def test_clopper_pearson_ends_leave_exactly_the_tails(n: int, data: st.DataObjec
         assert float(1 - exact_tail(k + 1, n, Fraction(high))) == pytest.approx(0.025, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 80), st.integers(-2, 82), st.fractions(0, 1, max_denominator=1000))
 def test_binomial_tail_is_exact(n: int, k: int, p: Fraction) -> None:
     """P(X >= k) agrees with the sum in exact fractions."""
@@ -61,6 +63,7 @@ def test_incomplete_beta_agrees_with_high_precision(a: float, b: float, x: float
     assert incomplete_beta(a, b, x) == pytest.approx(expected, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 500), st.data())
 def test_intervals_hold_the_rate_and_stay_in_the_unit_range(n: int, data: st.DataObject) -> None:
     """Both intervals contain k/n, the exact one is never the shorter by more than rounding at the same end."""
