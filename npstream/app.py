@@ -5,24 +5,28 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from npstream import __version__
 from npstream.codec.snapshot import decode_snapshot
-from npstream.embedded import EmbeddedBroker, EmbeddedLog
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
-from npstream.kafka import KafkaBroker, KafkaLog, stuck
+from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward, stuck
 from npstream.model import ALGORITHM, Model, Op
 from npstream.observe import Observer
 from npstream.ops.dashboard import Dashboard, HttpConfig
 from npstream.ops.secrets import Secrets
 from npstream.ops.status import Identity
 from npstream.partition import PartitionConfig, PartitionProcessor
-from npstream.port import Broker, Log
+from npstream.port import Broker, Log, Steward
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
+
+TOOL_SLOT = "tool"
+"""The slot, and with the group the transactional id, of a command that moves positions."""
 
 
 def build_worker(settings: Settings, stop: threading.Event, observer: Observer) -> Worker:
@@ -85,6 +89,24 @@ def open_log(settings: Settings) -> Log:
     return KafkaLog(settings.kafka.config(topics))
 
 
+def open_steward(settings: Settings) -> Steward:
+    """The group's committed state, read beside its workers."""
+    topics = settings.topic_names()
+    if settings.embedded is not None:
+        return EmbeddedSteward(settings.embedded.path, topics, settings.group)
+    assert settings.kafka is not None
+    return KafkaSteward(settings.kafka.config(topics))
+
+
+def open_tool_broker(settings: Settings) -> Broker:
+    """The broker of a tool that joins the empty group: it has a slot of its own and leaves no place behind."""
+    if settings.embedded is not None:
+        return open_broker(settings, threading.Event(), Observer())
+    assert settings.kafka is not None
+    config = replace(settings.kafka.config(settings.topic_names()), slot=TOOL_SLOT, static_membership=False)
+    return KafkaBroker(config)
+
+
 def origin_of(settings: Settings) -> Origin:
     """What every partition of these settings is, and how it begins."""
     path = settings.start_from
@@ -104,7 +126,8 @@ def read_model(path: Path) -> Model:
         return PartitionProcessor.from_snapshot(decode_snapshot(path.read_bytes())).model
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read ({error.strerror}); give a file written by `npstream train`"
+            f"{path}: cannot be read ({error.strerror}); give a file written by `npstream train` or "
+            "`npstream inspect --export`"
         ) from None
     except StateCorrupt as error:
         raise UsageError(f"{path}: {error}") from None

@@ -1,7 +1,7 @@
 """From what a command was given to a source: a file by its ending, or a range of the topic."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -58,15 +58,11 @@ def file_source(path: Path, d: int, partitions: int, delay: int) -> Source:
 
 def topic_source(log: Log, topic: str, where: Range) -> TopicSource:
     """A range of the events topic. Raises `UsageError` when it is empty or lies in the future."""
-    count = log.partitions(Channel.EVENTS)
-    wrong = [p for p in where.partitions if not 0 <= p < count]
-    if wrong:
-        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has partitions 0 to {count - 1}")
     ranges = {}
-    for partition in where.partitions or range(count):
+    for partition in partitions_of(log, topic, where.partitions):
         ends = log.ends(Channel.EVENTS, partition)
-        begin = _offset(log, partition, where.begin, ends.begin)
-        end = _offset(log, partition, where.end, ends.stable)
+        begin = offset_of(log, partition, where.begin, ends.begin)
+        end = offset_of(log, partition, where.end, ends.stable)
         if begin < min(end, ends.stable):
             ranges[partition] = (max(begin, ends.begin), min(end, ends.stable))
     if not ranges:
@@ -74,7 +70,17 @@ def topic_source(log: Log, topic: str, where: Range) -> TopicSource:
     return TopicSource(log, topic, ranges)
 
 
-def _offset(log: Log, partition: int, text: str | None, default: int) -> int:
+def partitions_of(log: Log, topic: str, chosen: Sequence[int]) -> list[int]:
+    """The chosen partitions of the events topic, all when none is chosen. Raises `UsageError` for one too many."""
+    count = log.partitions(Channel.EVENTS)
+    wrong = [p for p in chosen if not 0 <= p < count]
+    if wrong:
+        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has partitions 0 to {count - 1}")
+    return list(chosen) or list(range(count))
+
+
+def offset_of(log: Log, partition: int, text: str | None, default: int) -> int:
+    """The input offset that a text means, an offset itself or an ISO timestamp. Raises `UsageError` for neither."""
     if text is None:
         return default
     if text.isdecimal():

@@ -1,0 +1,124 @@
+"""What a partition has published, by the input offset it answers, in the order of the input.
+
+A position that was moved back lets events be answered again: what was published
+for them before no longer counts. Where no reset explains it, an answer that
+comes twice is a finding and is passed on as it stands.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from npstream.codec.envelope import OFFSET_HEADER
+from npstream.codec.resets import Reset
+from npstream.errors import Retryable
+from npstream.port import Log
+from npstream.records import Channel, Headers, Record
+
+_BISECT_FROM = 20_000
+"""Ranges longer than this are searched by halves first; a probe costs as much as reading a few thousand records."""
+_SETTLE_PAUSE_S = 0.05
+_DIGITS_MAX = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One record of an output topic; `answers` is the input offset, -1 when it does not say."""
+
+    answers: int
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """A run of records in the order of the input: log offsets, and the input offsets that count in it."""
+
+    begin: int
+    end: int
+    below: int
+
+
+def answers(headers: Headers) -> int:
+    """The input offset in the headers of a record, -1 when there is none that can be read.
+
+    The last one counts: a dead letter that was sent back and failed again has several.
+    """
+    found = [content for name, content in headers if name == OFFSET_HEADER]
+    text = found[-1] if found else None
+    return int(text) if text is not None and text.isdigit() and len(text) <= _DIGITS_MAX else -1
+
+
+def published(
+    log: Log, channel: Channel, partition: int, begin: int, end: int, resets: Sequence[Reset]
+) -> Iterator[Published]:
+    """The records that answer input offsets from `begin` to `end`, and those that do not say what they answer."""
+    for part in _passes(log, channel, partition, begin, resets):
+        for record in log.read(channel, partition, part.begin, part.end):
+            item = Published(answers(record.headers), record)
+            if item.answers < 0 or begin <= item.answers < min(end, part.below):
+                yield item
+
+
+def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequence[Reset]) -> list[_Pass]:
+    ends = log.ends(channel, partition)
+    if not resets:
+        return [_Pass(_first_answering(log, channel, partition, begin), ends.stable, 2**63)]
+    runs: list[tuple[int, int]] = []  # (log offset, input offset) of the first record of each run
+    last = -1
+    for record in log.read(channel, partition, ends.begin, ends.stable):
+        found = answers(record.headers)
+        if not runs or (found <= last and _explained(found, last, resets)):
+            runs.append((record.offset, found))
+        last = found if found >= 0 else last
+    bounds = [*(first for first, _ in runs[1:]), ends.stable]
+    return [
+        _Pass(first, bound, min((begun for _, begun in runs[i + 1 :]), default=2**63))
+        for i, ((first, _), bound) in enumerate(zip(runs, bounds, strict=True))
+    ]
+
+
+def _explained(found: int, last: int, resets: Sequence[Reset]) -> bool:
+    """Whether an operator moved the position so that an event at or below one that was answered comes again."""
+    return any(reset.to <= found and last < reset.origin for reset in resets)
+
+
+def _first_answering(log: Log, channel: Channel, partition: int, offset: int) -> int:
+    """A log offset below which nothing answers `offset` or a later event; good enough, not exact."""
+    ends = log.ends(channel, partition)
+    low, high = ends.begin, ends.stable
+    while high - low > _BISECT_FROM:
+        middle = (low + high) // 2
+        record = next(log.read(channel, partition, middle, high), None)
+        if record is None or answers(record.headers) >= offset or answers(record.headers) < 0:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def last_answered(log: Log, channel: Channel, partition: int) -> int | None:
+    """The input offset that the newest record answers, None when there is none."""
+    ends = log.ends(channel, partition)
+    width = 1
+    while width // 2 < ends.stable - ends.begin:
+        # The end of a log holds marks of transactions too: look further back until there is a record.
+        found = list(log.read(channel, partition, max(ends.begin, ends.stable - width), ends.stable))
+        if found:
+            return answers(found[-1].headers)
+        width *= 8
+    return None
+
+
+def wait_settled(
+    log: Log, partition: int, clock: Callable[[], float], sleep: Callable[[float], None], timeout_s: float
+) -> None:
+    """Wait until everything decided so far can be read. Raises `Retryable` when a transaction holds it back."""
+    deadline = clock() + timeout_s
+    for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS):
+        high = log.ends(channel, partition).high
+        while log.ends(channel, partition).stable < high:
+            if clock() > deadline:
+                raise Retryable(
+                    f"{channel.name.lower()} of partition {partition} are held back by an undecided transaction: "
+                    "wait, or run `npstream doctor`, which names hanging ones and their remedy"
+                )
+            sleep(_SETTLE_PAUSE_S)

@@ -1,0 +1,139 @@
+"""A partition as it was at some offset: a kept snapshot or its beginning, then its events and changes of settings.
+
+The processor is the worker's own, so what it says on the way is what the worker
+said when it came by.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from npstream.codec.changes import Change
+from npstream.codec.history import History, Kept, read_history
+from npstream.errors import StateCorrupt, UsageError
+from npstream.model import ALGORITHM, Model
+from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.port import Log
+from npstream.records import Channel, KeyValue, Output, Record
+
+_PAGE = 1000
+
+Seed = Callable[[], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One partition and all that its topics still tell of it. `seed` is the model it was started from, if any."""
+
+    log: Log
+    group: str
+    topic: str
+    partition: int
+    history: History
+    seed: Seed | None = None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.topic}/{self.partition}"
+
+
+def read_past(log: Log, group: str, topic: str, partition: int, seed: Seed | None = None) -> Past:
+    """The past of a partition, its checkpoint partition read once. Raises `StateCorrupt` when that is unreadable."""
+    ends = log.ends(Channel.CHECKPOINTS, partition)
+    records = log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
+    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
+    return Past(log, group, topic, partition, read_history(pairs, group, topic, partition), seed)
+
+
+class Walk:
+    """A processor that goes through known events, its settings changing where they changed.
+
+    `halted` is set when the processor refuses to go on; it then stays where it is.
+    """
+
+    def __init__(self, processor: PartitionProcessor, changes: Sequence[Change]) -> None:
+        self.processor = processor
+        self._changes = [change for change in changes if change.offset >= processor.next_offset]
+        self.halted: StateCorrupt | None = None
+
+    def take(self, records: Sequence[Record]) -> list[Output]:
+        """Process records that follow one another; answer what was, or would have been, published."""
+        outputs: list[Output] = []
+        at = 0
+        while at < len(records):
+            self.arrive(records[at].offset)
+            cut = self._next_cut(records, at)
+            step = self.processor.process(records[at:cut])
+            outputs += step.outputs
+            at = cut
+            if step.halted is not None:
+                at = next(i for i, record in enumerate(records) if record.offset == step.next_offset)
+                if not self._changes or self._changes[0].offset != step.next_offset:
+                    self.halted = step.halted
+                    break
+        return outputs
+
+    def arrive(self, offset: int) -> None:
+        """Take the settings that count for the event at `offset`."""
+        while self._changes and self._changes[0].offset <= offset:
+            config = PartitionConfig.from_dict(self._changes.pop(0).new)
+            if config != self.processor.config:
+                self.processor.reconfigure(config)
+
+    def _next_cut(self, records: Sequence[Record], at: int) -> int:
+        if not self._changes:
+            return len(records)
+        offset = self._changes[0].offset
+        return next((i for i in range(at, len(records)) if records[i].offset >= offset), len(records))
+
+
+def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None) -> Walk:
+    """A walk that can reach `offset`: from the newest usable snapshot, else from the partition's beginning.
+
+    `assumed` are the settings of a partition whose beginning is not on record.
+    Raises `UsageError` saying which offsets can be reached.
+    """
+    begin = past.log.ends(Channel.EVENTS, past.partition).begin
+    kept = [item for item in past.history.snapshots if _usable(item, begin)]
+    reaching = [item for item in kept if item.next_offset <= offset]
+    if reaching:
+        return Walk(PartitionProcessor.from_snapshot(reaching[-1].snapshot), past.history.changes)
+    birth = past.history.birth
+    if birth is not None and begin <= birth.offset <= offset:
+        return Walk(_cold(past, PartitionConfig.from_dict(birth.new), birth.offset), past.history.changes)
+    if birth is None and assumed is not None and not kept:
+        return Walk(_cold(past, assumed, begin), past.history.changes)
+    reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
+    raise UsageError(
+        f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "
+        f"{'is not on record' if birth is None else f'(offset {birth.offset}) is out of reach'}: {reached} recomputed"
+    )
+
+
+def _usable(kept: Kept, begin: int) -> bool:
+    """Whether this program can go on from a snapshot, and the events after it are still there."""
+    return kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin
+
+
+def _cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
+    model = None if past.seed is None else past.seed().with_params(config.params)
+    return PartitionProcessor.cold(config, past.group, past.topic, past.partition, offset, model)
+
+
+def steps(past: Past, walk: Walk, end: int) -> Iterator[list[Output]]:
+    """Walk to `end`, a page of events at a time; each step answers its outputs. Settings are those at `end` then."""
+    records = past.log.read(Channel.EVENTS, past.partition, walk.processor.next_offset, end)
+    while walk.halted is None and (page := list(islice(records, _PAGE))):
+        yield walk.take(page)
+    if walk.halted is None:
+        walk.processor.next_offset = max(walk.processor.next_offset, end)
+        walk.arrive(end)
+
+
+def walk_to(past: Past, walk: Walk, end: int) -> None:
+    """Walk to `end` in silence. Raises `StateCorrupt` when the processor refuses to go that far."""
+    for _ in steps(past, walk, end):
+        pass
+    if walk.halted is not None:
+        raise walk.halted
