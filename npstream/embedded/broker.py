@@ -51,6 +51,8 @@ class EmbeddedBroker:
         self._turn = 0
         self._snapshots = 0
         self._abandoned = False
+        self.records_read = 0
+        """Records that `read_checkpoint` has taken from the log so far."""
         self._compact()
 
     def _require_partitions(self, topics: Topics, counts: Sequence[int]) -> None:
@@ -196,6 +198,7 @@ class EmbeddedBroker:
         topic = self._ids[Channel.CHECKPOINTS]
         end = pointer.offset + pointer.chunks
         records = self._store.fetch(topic, partition, pointer.offset, end, pointer.chunks)
+        self.records_read += len(records)
         found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]
         if len(found) != pointer.chunks:
             raise StateCorrupt(

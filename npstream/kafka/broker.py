@@ -78,6 +78,11 @@ class KafkaBroker:
         """The records of one snapshot; waits until they are stable."""
         return self._reader.read_checkpoint(partition, pointer)
 
+    @property
+    def records_read(self) -> int:
+        """Records that `read_checkpoint` has taken from the log so far."""
+        return self._reader.records_read
+
     def pause(self, partition: int) -> None:
         """Hand out nothing of an owned partition until it is assigned anew."""
         self._member.pause(partition)

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from npstream.errors import Fatal
-from npstream.kafka.config import ClientSettings
+from npstream.kafka.config import ClientSettings, KafkaConfig, member_settings, producer_settings
 from npstream.kafka.errors import LOGIN
 
 _Client = TypeVar("_Client", Producer, Consumer, AdminClient)
@@ -28,8 +28,10 @@ class Sink:
         self.login_error: KafkaError | None = None
 
     def log(self, level: int, message: str, *args: object) -> None:
-        """One log line of librdkafka."""
+        """One log line of librdkafka; options are given to all clients, so that some do not fit one is no news."""
         with suppress(Exception):
+            if any("property and will be ignored" in str(arg) for arg in args):
+                return
             self._logger.log(level, message, *args)
 
     def __call__(self, error: KafkaError) -> None:
@@ -61,6 +63,25 @@ def _built(build: Callable[[], _Client]) -> _Client:
         raise Fatal(
             f"the Kafka client refuses its settings: {error}: correct kafka.options and kafka.security"
         ) from error
+
+
+def client_problems(config: KafkaConfig) -> list[str]:
+    """What the library itself refuses in a configuration: unknown options, wrong values, unreadable key files.
+
+    Clients are built without an address, so nothing is connected.
+    """
+    sink = Sink(logging.getLogger("npstream.kafka"))
+    alone: ClientSettings = {"bootstrap.servers": ""}
+    found: list[str] = []
+    for build in (
+        lambda: new_consumer(member_settings(config) | alone, sink),
+        lambda: new_producer(producer_settings(config) | alone, sink),
+    ):
+        try:
+            build().close()
+        except Fatal as error:
+            found += [str(error)] if str(error) not in found else []
+    return found
 
 
 def close_quietly(name: str, close: Callable[[], object], timeout_s: float) -> bool:

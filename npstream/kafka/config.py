@@ -180,13 +180,13 @@ def member_settings(config: KafkaConfig) -> ClientSettings:
     """The consumer that joins the group and reads the events."""
     static: ClientSettings = {"group.instance.id": config.slot} if config.static_membership else {}
     return {
+        "heartbeat.interval.ms": min(3_000, config.session_timeout_ms // 3),
         **reader_settings(config),
         **static,
         "client.id": config.transactional_id,
         "group.protocol": "classic",
         "partition.assignment.strategy": "cooperative-sticky",
         "session.timeout.ms": config.session_timeout_ms,
-        "heartbeat.interval.ms": min(3_000, config.session_timeout_ms // 3),
         "max.poll.interval.ms": config.max_poll_interval_ms,
         "enable.partition.eof": False,
     }

@@ -64,7 +64,11 @@ _RETRYABLE = {
     KafkaError._ALL_BROKERS_DOWN: "all brokers at {bootstrap} are down: check that they run",
     KafkaError._RESOLVE: "the broker name in {bootstrap} cannot be resolved: check kafka.bootstrap and DNS",
     KafkaError._TIMED_OUT: "brokers at {bootstrap} did not answer in time",
-    KafkaError._MAX_POLL_EXCEEDED: "the worker was busy longer than max_poll_interval_ms and left the group",
+    # A static member may go on believing that it owns its partitions, so everything must go.
+    KafkaError._MAX_POLL_EXCEEDED: (
+        "the worker was busy for longer than max_poll_interval_ms and has left the group: raise "
+        "kafka.max_poll_interval_ms or lower worker.batch_max"
+    ),
     KafkaError.UNKNOWN_TOPIC_OR_PART: f"a topic or partition is gone: {_INIT}",
     KafkaError._UNKNOWN_TOPIC: f"a topic is gone: {_INIT}",
     KafkaError._UNKNOWN_PARTITION: f"a partition is gone: {_INIT}",
@@ -123,13 +127,21 @@ def translate(error: BaseException | KafkaError, doing: str, config: KafkaConfig
     found = error if isinstance(error, KafkaError) else kafka_error(error)
     if found is None:
         return Retryable(f"{doing}: {type(error).__name__}: {error}")
-    code = found.code()
+    code = _underlying(found)
     kind: type[NpstreamError] = Fatal if code in _FATAL else Retryable
     advice = _FATAL.get(code) or _RETRYABLE.get(code)
     said = f"{found.name()}: {found.str()}"
     named = kind(f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}")
     named.cause = found.name()
     return named
+
+
+def _underlying(error: KafkaError) -> int:
+    """The code of an error; of a fatal one the code behind it, which the library tells in words only."""
+    if error.code() != KafkaError._FATAL:
+        return error.code()
+    named = (code for code in _FATAL if KafkaError(code).str() in error.str())
+    return next(named, KafkaError._FATAL)
 
 
 def _words(config: KafkaConfig) -> dict[str, str]:

@@ -39,6 +39,7 @@ class StateReader:
         self._consumer = new_consumer(reader_settings(config), self._sink)
         self._warm = False
         self.records_read = 0
+        """Records that reading checkpoints has taken from the log so far."""
 
     def partition_counts(self) -> list[int]:
         """Partition counts of the four topics; `Retryable` or `Fatal` when they cannot be had.

@@ -200,7 +200,11 @@ class Publisher:
     def close(self, timeout_s: float) -> None:
         """Let go of the producer and of what it still holds. Never raises."""
         self._usable = False
-        close_quietly("producer", self._drop, timeout_s)
+        if self._caller.stuck:
+            self._caller.close(self._drop)  # a client must not go while a call is inside it
+        else:
+            close_quietly("producer", self._drop, timeout_s)
+            self._caller.close(lambda: None)
 
     def _drop(self) -> None:
         """Abort what is open, so that readers need not wait for a timeout; best effort."""

@@ -110,7 +110,9 @@ class KafkaPlace:
         return self
 
     def config(self, slot: str = "a", **changes: object) -> KafkaConfig:
-        quick = {"session_timeout_ms": 10_000, "transaction_timeout_ms": 10_000, **changes}
+        # Members learn of a rebalance with their next heartbeat, three seconds later by default.
+        options = {"heartbeat.interval.ms": 300}
+        quick = {"session_timeout_ms": 10_000, "transaction_timeout_ms": 10_000, "options": options, **changes}
         return KafkaConfig(self.bootstrap, self.group, slot, self.topics, **quick)  # type: ignore[arg-type]
 
     def broker(self) -> Broker:

@@ -1,0 +1,181 @@
+"""Partitions change hands: who is told what, and nothing is lost or doubled."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from npstream.errors import Retryable
+from npstream.kafka import KafkaBroker, KafkaLog
+from npstream.records import Channel, Record, Share
+from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, events, eventually, joined, share, values
+from tests.contracts.places import KafkaPlace
+from tests.kafka.zombie import zombie
+
+
+def until(owners: list[Owner], condition: Callable[[], bool]) -> None:
+    """Poll all of them in turn until the condition holds."""
+
+    def turned() -> bool:
+        for owner in owners:
+            owner.poll(timeout_s=0.02)
+        return condition()
+
+    eventually(turned)
+
+
+def test_a_second_worker_takes_over_some_partitions(place: KafkaPlace) -> None:
+    """The first is asked to let go of what the second gets, keeps the rest, and each partition has one owner."""
+    first = joined(place.kafka_broker("a"))
+    broker = place.kafka_broker("b")
+    second = Owner(broker)
+    broker.subscribe(second)
+
+    until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
+
+    assert first.owned & second.owned == set()
+    assert first.told == [("assigned", (0, 1, 2)), ("revoked", tuple(sorted(second.owned)))]
+    assert second.told == [("assigned", tuple(sorted(second.owned)))]
+
+
+def test_a_static_restart_moves_nothing(place: KafkaPlace) -> None:
+    """A worker that leaves politely and comes back finds its partitions, and the others are not disturbed."""
+    first = joined(place.kafka_broker("a"))
+    broker = place.kafka_broker("b")
+    second = Owner(broker)
+    broker.subscribe(second)
+    until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
+    before, told = set(second.owned), list(first.told)
+
+    broker.close(5.0)
+    broker = place.kafka_broker("b")
+    again = Owner(broker)
+    broker.subscribe(again)
+    until([first, again], lambda: again.owned == before)
+
+    assert first.told == told
+    assert again.told == [("assigned", tuple(sorted(before)))]
+
+
+def test_a_dynamic_worker_that_leaves_hands_over_at_once(place: KafkaPlace) -> None:
+    """Without static membership a polite leave gives the partitions to who is left."""
+    first = joined(place.kafka_broker("a", static_membership=False))
+    broker = place.kafka_broker("b", static_membership=False)
+    second = Owner(broker)
+    broker.subscribe(second)
+    until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
+
+    broker.close(5.0)
+
+    until([first], lambda: first.owned == {0, 1, 2})
+
+
+def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) -> None:
+    """Busy beyond max_poll_interval_ms it has left the group: it must reset, and which setting to raise is said."""
+    idle = joined(place.kafka_broker("a", session_timeout_ms=1500, max_poll_interval_ms=2000))
+    heir = joined(place.kafka_broker("b"))
+    until([heir], lambda: heir.owned == {0, 1, 2})
+
+    with pytest.raises(Retryable, match=r"raise kafka\.max_poll_interval_ms"):
+        idle.poll_until(lambda: False)
+
+
+def test_a_worker_that_slept_beyond_its_session_is_told_that_its_partitions_are_lost(place: KafkaPlace) -> None:
+    """Awake again it is told that they are gone, not asked to let go of them."""
+    with zombie(place, "after_poll", session_timeout_ms=1500) as sleeper:
+        heir = joined(place.kafka_broker("b"))
+        until([heir], lambda: heir.owned == {0, 1, 2})
+
+        assert sleeper.last_words() == "lost (0, 1, 2)"
+
+
+def test_every_event_is_decided_once_while_partitions_move(place: KafkaPlace, log: KafkaLog) -> None:
+    """While a second worker joins and leaves again and again each event's decision is published exactly once."""
+    sent = 0
+
+    def feed_until_worked(worker: _Echo) -> bool:
+        nonlocal sent
+        for partition in range(3):
+            log.append(Channel.EVENTS, partition, events(10, first=100_000 * partition + sent))
+        sent += 10
+        return worker.has_worked.is_set()
+
+    workers = [_Echo(place, "a", static=True)]
+    with ThreadPoolExecutor(max_workers=5) as threads:
+        running = [threads.submit(workers[0].run)]
+        try:
+            for _ in range(4):
+                workers.append(_Echo(place, "b", static=False))
+                running.append(threads.submit(workers[-1].run))
+                eventually(partial(feed_until_worked, workers[-1]))
+                workers[-1].stop.set()
+            eventually(lambda: _decided(log) == 3 * sent)
+        finally:
+            for worker in workers:
+                worker.stop.set()
+        for ended in running:
+            ended.result(timeout=PATIENCE_S)
+
+    for partition in range(3):
+        expected = [value for _, value, _, _ in events(sent, first=100_000 * partition)]
+        assert values(log, Channel.DECISIONS, partition) == expected
+
+
+def test_new_partitions_wait_for_room_in_the_output_topics(place: KafkaPlace, log: KafkaLog) -> None:
+    """A partition added to the events alone is reported with the remedy; the old ones go on, also after a restart."""
+    broker = place.kafka_broker(options={"topic.metadata.refresh.interval.ms": 500})
+    owner = joined(broker)
+    broker.commit([share(0, 0, chunks=chunks(1))])
+    admin = AdminClient({"bootstrap.servers": place.bootstrap})
+    for grown in admin.create_partitions([NewPartitions(place.topics.events, 4)]).values():
+        grown.result(timeout=10)
+
+    owner.poll_until(lambda: 3 in owner.failures)
+    assert "run `npstream init`" in str(owner.failures[3])
+    log.append(Channel.EVENTS, 0, events(1))
+    log.append(Channel.EVENTS, 3, events(1))
+    assert set(owner.collect(1)) == {0}
+    broker.close(5.0)
+
+    again = joined(place.kafka_broker())
+    again.poll_until(lambda: 3 in again.failures)
+    assert set(again.collect(1)) == {0}
+
+
+class _Echo:
+    """A worker whose decision on an event is the event; like the real one it starts anew after a `Retryable`."""
+
+    def __init__(self, place: KafkaPlace, slot: str, static: bool) -> None:
+        self._place, self._slot, self._static = place, slot, static
+        self.stop = threading.Event()
+        self.has_worked = threading.Event()
+
+    def run(self) -> None:
+        """Work until stopped, then leave."""
+        while not self.stop.is_set():
+            broker = self._place.kafka_broker(self._slot, static_membership=self._static)
+            try:
+                owner = joined(broker)
+                while not self.stop.is_set():
+                    self._turn(broker, owner)
+                broker.close(PATIENCE_S)
+            except Retryable:
+                broker.abandon()
+
+    def _turn(self, broker: KafkaBroker, owner: Owner) -> None:
+        owner.poll(max_records=20, timeout_s=0.05)
+        got, owner.got = owner.got, {}
+        broker.commit([_echo(partition, records) for partition, records in got.items()])
+        if got:
+            self.has_worked.set()
+
+
+def _echo(partition: int, records: list[Record]) -> Share:
+    return share(partition, records[-1].offset + 1, [decision(r.value or b"") for r in records], chunks(1))
+
+
+def _decided(log: KafkaLog) -> int:
+    return sum(len(values(log, Channel.DECISIONS, partition)) for partition in range(3))
