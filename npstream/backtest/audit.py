@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from npstream.backtest.published import Published, answers, published
-from npstream.backtest.rebuild import Past, start_before, steps
+from npstream.backtest.rebuild import Past, first_reachable, start_before, steps
 from npstream.errors import UsageError
 from npstream.records import Channel, Headers, Output, Position
 
@@ -157,6 +157,15 @@ def _what(expected: Plain, got: Plain) -> str:
     names = ("key", "value", "headers", "timestamp")
     differing = [name for name, a, b in zip(names, expected, got, strict=True) if a != b]
     return f"has another {' and '.join(differing)}"
+
+
+def earliest(past: Past) -> int:
+    """The first input offset that can be audited: its state can be recomputed and its answer is still there."""
+    first = first_reachable(past)
+    ends = past.log.ends(Channel.DECISIONS, past.partition)
+    oldest = next(past.log.read(Channel.DECISIONS, past.partition, ends.begin, ends.stable), None)
+    # A topic that has lost its first records to retention begins with the answer to a later event.
+    return first if ends.begin == 0 or oldest is None else max(first, answers(oldest.headers))
 
 
 def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> Plain:

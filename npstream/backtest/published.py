@@ -12,7 +12,7 @@ from npstream.codec.envelope import OFFSET_HEADER
 from npstream.codec.resets import Reset
 from npstream.errors import Retryable
 from npstream.port import Log
-from npstream.records import Channel, Headers, Record
+from npstream.records import Channel, Headers, Position, Record
 
 _BISECT_FROM = 20_000
 """Ranges longer than this are searched by halves first; a probe costs as much as reading a few thousand records."""
@@ -106,6 +106,14 @@ def last_answered(log: Log, channel: Channel, partition: int) -> int | None:
             return answers(found[-1].headers)
         width *= 8
     return None
+
+
+def decided_below(log: Log, partition: int, position: Position | None) -> int:
+    """Everything below this input offset has been decided; without a position, as far as the outputs tell."""
+    if position is not None:
+        return position.next_offset
+    found = [last_answered(log, channel, partition) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
+    return max((offset + 1 for offset in found if offset is not None), default=0)
 
 
 def wait_settled(

@@ -111,6 +111,18 @@ def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None
     )
 
 
+def first_reachable(past: Past) -> int:
+    """The lowest offset whose state can be recomputed. Raises `UsageError` when there is none."""
+    begin = past.log.ends(Channel.EVENTS, past.partition).begin
+    birth = past.history.birth
+    if birth is not None and begin <= birth.offset:
+        return birth.offset
+    kept = [item.next_offset for item in past.history.snapshots if _usable(item, begin)]
+    if not kept:
+        raise UsageError(f"{past.name}: group {past.group!r} has no usable checkpoint: nothing can be recomputed")
+    return kept[0]
+
+
 def _usable(kept: Kept, begin: int) -> bool:
     """Whether this program can go on from a snapshot, and the events after it are still there."""
     return kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin

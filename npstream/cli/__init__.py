@@ -20,6 +20,7 @@ COMMANDS = {
     "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
     "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),
     "backtest": ("npstream.cli.backtest:backtest", "Replay a file or a topic with other settings, side by side."),
+    "audit": ("npstream.cli.audit:audit", "Recompute decisions and compare them with the published ones."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
 }
