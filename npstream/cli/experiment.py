@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from npstream.cli.exits import FAILED
 from npstream.errors import UsageError
+
+if TYPE_CHECKING:
+    from npstream.experiments.study import Report, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,7 @@ def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     _run(options, study)
 
 
-def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> Any:
+def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> "Study":
     from npstream.experiments import protocol
     from npstream.experiments import table as module
     from npstream.experiments.data import Source
@@ -240,7 +243,7 @@ def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations
     )
 
 
-def _run(options: Common, study: Any, gates: bool = False) -> None:
+def _run(options: Common, study: "Study", gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
     from npstream.experiments.pool import run_all
     from npstream.experiments.results import Results
@@ -260,7 +263,7 @@ def _run(options: Common, study: Any, gates: bool = False) -> None:
         sys.exit(FAILED)
 
 
-def _write(out: Path, name: str, report: Any) -> None:
+def _write(out: Path, name: str, report: "Report") -> None:
     from npstream.page import Section, page
 
     verdicts = [Section(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
@@ -269,7 +272,7 @@ def _write(out: Path, name: str, report: Any) -> None:
         (out / f"{stem}.svg").write_text(figure + "\n")
 
 
-def _print(out: Path, study: Any, report: Any) -> None:
+def _print(out: Path, study: "Study", report: "Report") -> None:
     from npstream.page import text_table
 
     for section in report.sections:

@@ -1,6 +1,7 @@
 """Running a study's tasks on every core and keeping each result as soon as it is there."""
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Protocol
@@ -43,13 +44,24 @@ def _execute(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, list[Row]]
         return
     # Spawned, not forked: a forked child of a process with numba or BLAS threads may hang.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context) as pool:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
         futures: dict[Future[list[Row]], str] = {pool.submit(_run, task): task.key for task in tasks}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        # Interrupted or failed: the tasks under way may have minutes to go, and nobody will read their rows.
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; only the parent should answer it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(task: Task) -> list[Row]:

@@ -2,6 +2,10 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -80,6 +84,34 @@ def test_numbers_in_the_file_are_trusted_until_fresh(tmp_path: Path, capsys: pyt
     code, out, _ = run(capsys, *args, "--gates", "--fresh")
     assert code == OK
     assert all(gate["passed"] for gate in json.loads(out)["gates"])
+
+
+@pytest.mark.slow
+def test_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C after the first rows ends at once, without a traceback; the next run keeps those rows as they are."""
+    path, args = tmp_path / "stress.csv", ["stress", "--sets", "prior", "--jobs", "2", "--out", str(tmp_path)]
+    program = "from npstream.cli import main; import sys; main(sys.argv[1:])"
+    command = [sys.executable, "-c", program, "experiment", *args]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for_rows(path, process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    kept = path.read_text()
+    run(capsys, *args)
+
+    assert process.returncode == FAILED
+    assert "Traceback" not in err
+    assert 1 < kept.count("\n") < path.read_text().count("\n")
+    assert path.read_text().startswith(kept)
+
+
+def wait_for_rows(path: Path, process: "subprocess.Popen[str]") -> None:
+    """Until the first row is on disk; fails when the process ends before or a minute passes."""
+    end = time.monotonic() + 60
+    while not path.exists() or path.read_text().count("\n") < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "no row within a minute"
+        time.sleep(0.02)
 
 
 def test_failed_gates_are_reported_without_the_flag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,3 +100,23 @@ def test_finished_tasks_are_not_run_again(jobs: int, tmp_path: Path) -> None:
     assert sorted(mark.name for mark in trace.iterdir()) == ["3", "4"]
     assert told == [(2, 4), (3, 4), (4, 4)]
     assert [number(row, "value") for row in results.rows(task.key for task in tasks)] == [1, 0.5, 4, 2, 9, 4.5, 16, 8]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failure_ends_the_run_and_keeps_what_was_done(jobs: int, tmp_path: Path) -> None:
+    """The exception of a task comes out as it is; rows finished before are on disk, and a later run goes on."""
+    path = tmp_path / "r.csv"
+    done = [Square(n, tmp_path) for n in (1, 2)]
+    run_all(done, Results(path, COLUMNS), jobs, lambda *_: None)
+    with pytest.raises(FileNotFoundError):
+        run_all(
+            [*done, Square(3, tmp_path / "absent"), Square(4, tmp_path / "absent")],
+            Results(path, COLUMNS),
+            jobs,
+            lambda *_: None,
+        )
+
+    again = Results(path, COLUMNS)
+    assert [again.has(task.key) for task in done] == [True, True]
+    run_all([*done, Square(3, tmp_path)], again, jobs, lambda *_: None)
+    assert again.has(Square(3, tmp_path).key)
