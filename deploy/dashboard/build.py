@@ -64,7 +64,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
             {"refId": chr(ord("A") + i), "expr": query, "legendFormat": legend, "datasource": _SOURCE}
             for i, (query, legend) in enumerate(panel.queries)
         ],
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": None}, "overrides": _overrides(panel)},
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": _overrides(panel)},
         "options": _OPTIONS[panel.form],
     }
 

@@ -1,0 +1,93 @@
+"""deploy/README.md: what it names exists, what it computes is right, what it shows works."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from npstream.cli.exits import FATAL, SETTINGS, STATE
+from npstream.ops.watchdog import EXIT_STUCK
+from npstream.settings import from_mapping, sizes
+from tests.deploy import chart
+from tests.deploy.queries import complaints
+from tests.deploy.tools import DEPLOY
+
+TEXT = (DEPLOY / "README.md").read_text()
+EXAMPLE = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+
+
+def code() -> list[str]:
+    """Everything set as code: blocks and words."""
+    blocks = re.findall(r"```\w*\n(.*?)```", TEXT, re.DOTALL)
+    return blocks + re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL))
+
+
+def test_it_names_only_metrics_that_exist() -> None:
+    """Every metric in the text is one that workers export."""
+    assert [complaint for piece in code() for complaint in complaints(piece)] == []
+    assert "npstream_lag_seconds" in TEXT
+
+
+def test_its_links_lead_somewhere() -> None:
+    """Every link within the file has its heading."""
+    headings = {
+        re.sub(r"[^\w -]", "", line).strip().lower().replace(" ", "-") for line in re.findall(r"^#+ (.*)$", TEXT, re.M)
+    }
+    links = re.findall(r"\]\(#([\w-]+)\)", TEXT)
+
+    assert links
+    assert [link for link in links if link not in headings] == []
+
+
+def test_the_files_it_lists_are_there() -> None:
+    """The table at the top names what is in the folder, and nothing that is not."""
+    listed = re.findall(r"^\| `([^`]+)` \|", TEXT.split("## Install")[0], re.MULTILINE)
+
+    assert [name for name in listed if not list(DEPLOY.glob(name))] == []
+
+
+def test_its_example_can_be_installed(tmp_path: Path) -> None:
+    """The values it shows render, and the settings in them load."""
+    (example,) = EXAMPLE
+    path = tmp_path / "fraud.yaml"
+    path.write_text(example)
+
+    exit_code, manifests, messages = chart.template(path)
+
+    assert (exit_code, messages) == (0, "")
+    kinds = {document["kind"] for document in yaml.safe_load_all(manifests) if document}
+    assert {"StatefulSet", "PodMonitor", "PrometheusRule"} <= kinds
+
+
+@pytest.mark.parametrize(("d", "buffer_max"), [(1, 1), (8, 10_000), (29, 12_345)])
+def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> None:
+    """The size it tells to expect is the size that the settings compute."""
+    assert "labels.buffer_max x (41 + 4 d)" in TEXT
+    settings = from_mapping(
+        {
+            "kafka": {"bootstrap": "b", "group": "g", "slot": "s"},
+            "topics": {"events": "e"},
+            "model": {"d": d},
+            "labels": {"buffer_max": buffer_max},
+        }
+    )
+
+    assert sizes(settings).buffer == buffer_max * (41 + 4 * d)
+
+
+def test_its_rights_are_those_of_the_chart() -> None:
+    """The table of rights says what the KafkaUser of the chart has."""
+    acls = chart.the(chart.rendered("strimzi"), "KafkaUser")["spec"]["authorization"]["acls"]
+    told = dict(re.findall(r"^\| ((?:topics?|group|transactional id)[^|]*?) \| ([A-Z][\w, ]+) \|$", TEXT, re.MULTILINE))
+
+    assert sorted(", ".join(acl["operations"]) for acl in acls) == sorted(
+        operations for place, operations in told.items() for _ in range(2 if place.startswith("topics:") else 1)
+    )
+
+
+def test_its_exit_codes_are_right() -> None:
+    """Whoever reads a pod's exit code finds its meaning."""
+    words = f"{SETTINGS} settings, {FATAL} brokers or rights, {STATE} state,\n{EXIT_STUCK} a loop that hung"
+
+    assert words in TEXT
