@@ -113,7 +113,7 @@ def report(rows: Rows) -> Report:
         figures[f"banana-convergence-{tau:g}"] = _convergence_figure(mine, tau)
     text = [
         "Decision boundaries after training (first permutation), and the FPR over the last 1,000 non-targets while "
-        "training: mean and standard deviation over permutations. `paper` is Algorithm 1 with f > 0; `plus` decides "
+        "training: mean and standard deviation over permutations. paper is Algorithm 1 with f > 0; plus decides "
         "with the tracked threshold."
     ]
     section = Section(heading="Boundary and convergence", text=text, figures=list(figures.values()))

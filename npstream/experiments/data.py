@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from npstream.errors import UsageError
 from npstream.experiments.drift import DRIFTING
-from npstream.experiments.files import READERS, read
 from npstream.experiments.generators import STATIONARY, Recipe
+from npstream.files import READERS, read
 
 RECIPES: dict[str, Recipe] = {**STATIONARY, **DRIFTING}
 

@@ -104,7 +104,7 @@ def study(source: Source, *, names: Sequence[str] = (), seeds: int = 3, quick: b
 def report(rows: Rows) -> Report:
     """A table for each rate, and the gates on every run of the gated sets."""
     text = [
-        f"Labels late by `delay` events for learner, threshold and budget. Rates after the first (delay + {WARM:,}) "
+        f"Labels late by so many events for learner, threshold and budget. Rates after the first (delay + {WARM:,}) "
         f"labels, mean over seeds. Worst: largest FPR/tau in any {WINDOW:,} consecutive non-targets of any seed. "
         "Withheld: share of events whose alarm the budget held back. * in file order: there fresh labels carry most "
         "of the power, and a delay takes it away."
