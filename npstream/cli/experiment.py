@@ -197,7 +197,7 @@ def roc(options: Common, sets: tuple[str, ...], permutations: int, grid: str) ->
 @_sets
 @_permutations
 def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
-    """Decision boundaries and FPR convergence on a set with two features.
+    """Boundaries and FPR convergence on two features.
 
     \b
     Example:
@@ -215,7 +215,7 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
 @_sets
 @_permutations
 def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
-    """One pass over large streams at tau .01 and .005, rates accumulated over time.
+    """Large streams at tau .01 and .005, rates over time.
 
     \b
     Example:
@@ -259,6 +259,8 @@ def _run(options: Common, study: "Study", gates: bool = False) -> None:
         click.echo(json.dumps({**report.summary, "gates": [gate.to_dict() for gate in report.gates]}, indent=2))
     else:
         _print(options.out, study, report)
+    if gates and not report.gates:
+        raise UsageError(f"{study.name}: --gates was asked for, but none applies to what was run; run more of it")
     if gates and not all(gate.passed for gate in report.gates):
         sys.exit(FAILED)
 

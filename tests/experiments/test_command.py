@@ -124,6 +124,15 @@ def test_failed_gates_are_reported_without_the_flag_too(tmp_path: Path, capsys: 
     assert "PASS  budget" in out
 
 
+def test_gates_that_cannot_be_checked_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--gates over runs that no gate speaks of is an error, not a silent success."""
+    args = ("delays", "--quick", "--sets", "gmm2", "--jobs", "1", "--out", str(tmp_path), "--gates")
+    code, _, err = run(capsys, *args)
+
+    assert code == USAGE
+    assert "none applies to what was run" in err
+
+
 def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--json prints nothing but JSON, with means of every method and the gates."""
     code, out, err = run(
