@@ -273,7 +273,7 @@ class Observer:
         """How a partition stands after it was restored, and after each batch it replayed."""
 
     def observed(self, reading: Reading) -> None:
-        """How a partition stands after a commit it took part in; follows `committed`."""
+        """How a partition stands; told a few times a second while it commits, and once after the last commit."""
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
         """Answers `wanted_models`: a model's parameters and canonical bytes."""

@@ -18,8 +18,8 @@ from npstream.port import Ends, Log
 from npstream.records import Channel
 
 INTERVAL_S = 5.0
-_DUTY = 10
-"""A round that takes long is followed by a pause ten times as long."""
+_DUTY, _INTERVAL_MAX_S = 10, 30.0
+"""A round that takes long is followed by a pause ten times as long, within reason."""
 _KEEP_S = 60.0
 """Answers older than this, because brokers are away, are no longer shown."""
 
@@ -100,7 +100,11 @@ class LagWatch:
             except NpstreamError as error:
                 self._logger.warning("log ends unknown", cause=str(error))
                 self._disconnect()
-            wait_s = max(INTERVAL_S, _DUTY * (self._clock() - started))
+            except Exception:
+                # Whatever else it is, it must not end this thread: the lag would be unknown for ever.
+                self._logger.exception("log ends unknown")
+                self._disconnect()
+            wait_s = min(max(INTERVAL_S, _DUTY * (self._clock() - started)), _INTERVAL_MAX_S)
         self._disconnect()
 
     def look(self) -> None:

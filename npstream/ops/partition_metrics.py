@@ -97,27 +97,24 @@ class PartitionMetrics:
         """Count from here on: what was replayed was counted by the worker that decided it."""
         self._seen = reading
 
-    def has_new_dead_letters(self, reading: Reading) -> bool:
-        """Whether the last commit held any."""
-        return self._seen is not None and reading.counts["dead_letters"] > self._seen.counts["dead_letters"]
+    def count_bad(self, reasons: Sequence[str], answers: Sequence[str]) -> None:
+        """Count dead letters by reason, and the decisions ("1", "-1") published on bad events."""
+        for reason in reasons:
+            self._dead.get(reason, self._dead[_UNKNOWN_REASON]).inc()
+        for answer in answers:
+            self._decisions[answer, "invalid"].inc()
 
-    def update(self, status: PartitionStatus, dead: Sequence[str], invalid: Sequence[str], saved_bytes: int) -> None:
-        """Count what one commit added.
+    def count_checkpoint(self, saved_bytes: int) -> None:
+        """Count a committed snapshot."""
+        self._checkpoints.inc()
+        self._checkpoint_written.inc(saved_bytes)
 
-        `dead` are the reasons of its dead letters, `invalid` the decisions on bad events.
-        """
+    def update(self, status: PartitionStatus) -> None:
+        """Count what was added since the last reading, and show how the partition stands."""
         after = status.reading
         assert after is not None
-        before = self._seen or after
+        self._count(self._seen or after, after)
         self._seen = after
-        self._count(before, after)
-        for reason in dead:
-            self._dead.get(reason, self._dead[_UNKNOWN_REASON]).inc()
-        for decision in invalid:
-            self._decisions[decision, "invalid"].inc()
-        if saved_bytes:
-            self._checkpoints.inc()
-            self._checkpoint_written.inc(saved_bytes)
         self._show(status, after)
 
     def _count(self, before: Reading, after: Reading) -> None:

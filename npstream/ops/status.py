@@ -112,6 +112,7 @@ class StatusBoard:
         self._fpr: dict[int, Recent] = {}
         self._tpr: dict[int, Recent] = {}
         self._still: dict[int, tuple[Stillness, Stillness]] = {}
+        self._event_time_ms: dict[int, int] = {}
         self._transactions = 0
         self._dirty = False
         self.current = WorkerStatus()
@@ -120,7 +121,7 @@ class StatusBoard:
         """A poll has returned: the first one is remembered, and what the last turn did is shown."""
         if self.current.first_poll_at is None:
             self._publish(first_poll_at=self._clock())
-        elif self._dirty or not self.current.was_ready:
+        elif self._dirty or self.current.unsettled_since is not None:
             self._publish()
 
     def rebalanced(self) -> None:
@@ -149,20 +150,26 @@ class StatusBoard:
         self._publish(replayed=self.current.replayed + replayed)
 
     def processed(self, partition: int, last_timestamp_ms: int) -> None:
-        """Remember the event time reached."""
-        self._partitions[partition] = replace(self._get(partition), last_timestamp_ms=last_timestamp_ms)
+        """Remember the event time reached; on every batch, so it costs next to nothing."""
+        self._event_time_ms[partition] = last_timestamp_ms
 
     def committed(self) -> None:
         """One more transaction."""
         self._transactions += 1
 
     def observed(self, reading: Reading, checkpoint_bytes: int) -> PartitionStatus:
-        """How a partition stands after a commit; `checkpoint_bytes` is 0 when no snapshot was in it.
+        """How a partition stands after commits; `checkpoint_bytes` is 0 when no snapshot was among them.
 
-        Shown after the next poll, so that a commit costs the same however many partitions are owned.
+        Shown after the next poll, so that this costs the same however many partitions are owned.
         """
         now = self._clock()
-        known = replace(self._get(reading.partition), reading=reading, committed_at=now, pinned=self._watch(reading))
+        known = replace(
+            self._get(reading.partition),
+            reading=reading,
+            committed_at=now,
+            pinned=self._watch(reading),
+            last_timestamp_ms=self._event_time_ms.get(reading.partition),
+        )
         if known.state != "live":
             known = replace(known, state="live", since=now)
         if checkpoint_bytes:
@@ -211,7 +218,7 @@ class StatusBoard:
         self._publish(**changes)
 
     def _drop(self, partition: int) -> None:
-        for known in (self._partitions, self._fpr, self._tpr, self._still):
+        for known in (self._partitions, self._fpr, self._tpr, self._still, self._event_time_ms):
             known.pop(partition, None)
 
     def _publish(self, **changes: object) -> None:

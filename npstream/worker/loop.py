@@ -24,6 +24,8 @@ from npstream.worker.task import PartitionTask
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _HEALTHY_S = 10.0
 """A session this long without an error ends an outage even when no event arrives to be committed."""
+_TELL_S = 0.25
+"""How partitions stand is told this often, however small the batches: a reading costs as much as ten events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Worker:
         self._tasks: dict[int, PartitionTask] = {}
         self._paused: dict[int, str] = {}
         self._failing_since: float | None = None
+        self._untold: set[int] = set()
+        self._told_at = clock()
         self._broker: Broker
         self._reader: Log
 
@@ -128,6 +132,7 @@ class Worker:
         self._commit(self._process(live, now))
         for task in [task for task in self._tasks.values() if task.halted is not None]:
             self._pause(task.partition, str(task.halted))
+        self._maybe_tell()
 
     def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
         """Let restored partitions catch up silently; answer the live records of each."""
@@ -177,7 +182,18 @@ class Worker:
             self._tasks[partition].committed(pointer)
         self._failing_since = None
         self._observer.committed(shares, self._clock() - started)
-        for partition in pointers:
+        self._untold.update(pointers)
+
+    def _maybe_tell(self) -> None:
+        """Let the observer know how partitions stand that have committed since it was last told."""
+        if self._untold and self._clock() - self._told_at >= _TELL_S:
+            self._told_at = self._clock()
+            for partition in tuple(self._untold):
+                self._tell(partition)
+
+    def _tell(self, partition: int) -> None:
+        if partition in self._untold:
+            self._untold.discard(partition)
             self._observer.observed(reading_of(self._tasks[partition]))
 
     def _show_models(self) -> None:
@@ -202,10 +218,12 @@ class Worker:
         for partition in partitions:
             self._tasks.pop(partition, None)
             self._paused.pop(partition, None)
+            self._untold.discard(partition)
             self._observer.released(partition)
 
     def _pause(self, partition: int, reason: str) -> None:
         """Stop one partition and keep the others; give up only when none is left."""
+        self._tell(partition)
         self._tasks.pop(partition, None)
         self._paused[partition] = reason
         self._broker.pause(partition)
