@@ -39,19 +39,20 @@ class KafkaBroker:
         self._logger = logger or logging.getLogger("npstream.kafka")
         self._reader = StateReader(config, self._logger, heartbeat, stopping)
         try:
-            self._check_topics()
-            self._member = Member(config, self._logger, self._served)
+            partitions = self._check_topics()
+            self._member = Member(config, self._logger, self._served, partitions)
             self._publisher = Publisher(config, self._logger, heartbeat)
         except BaseException:
             self._reader.close(_ABANDON_S)
             raise
 
-    def _check_topics(self) -> None:
-        """Too few partitions stop a first start; later, only the new ones wait (see `Member`)."""
+    def _check_topics(self) -> int:
+        """How many partitions the events have. Too few elsewhere stop a first start; later, only new ones wait."""
         counts = self._reader.partition_counts()
         lack = shortage(self._config, counts)
         if lack is not None and not self._reader.has_history(counts[Channel.EVENTS]):
             raise Fatal(lack)
+        return counts[Channel.EVENTS]
 
     def _served(self) -> int:
         """How many input partitions all output topics have room for."""

@@ -10,9 +10,10 @@ from typing import Any
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from npstream.errors import Retryable, StateCorrupt
-from npstream.kafka.clients import Sink, close_quietly, new_consumer
-from npstream.kafka.config import KafkaConfig, member_settings
+from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
+from npstream.kafka.config import KafkaConfig, common_settings, member_settings
 from npstream.kafka.errors import PASSING, translate
+from npstream.kafka.orphans import GroupView, OrphanWatch
 from npstream.port import Listener
 from npstream.records import Batch, Record
 
@@ -33,14 +34,17 @@ class _Owned:
 class Member:
     """One member of the group. Records are handed out for owned partitions only."""
 
-    def __init__(self, config: KafkaConfig, logger: logging.Logger, served: Callable[[], int]) -> None:
-        """`served` answers how many partitions the output topics have room for."""
+    def __init__(self, config: KafkaConfig, logger: logging.Logger, served: Callable[[], int], partitions: int) -> None:
+        """`served` answers how many of the input's `partitions` the output topics have room for."""
         self._config = config
         self._served = served
         self._topic = config.topics.events
         self._logger = logger
         self._sink = Sink(logger)
         self._consumer = new_consumer(member_settings(config), self._sink)
+        self._view = GroupView(new_admin(common_settings(config), self._sink), config.group, self._topic)
+        self._orphans = OrphanWatch(partitions)
+        self._member_id: str | None = None
         self._listener: Listener | None = None
         self._owned: dict[int, _Owned] = {}
         self._let_go: set[int] = set()
@@ -56,19 +60,41 @@ class Member:
             )
 
     def group_metadata(self) -> Any:
-        """The membership as it is now; asked anew for each transaction."""
-        return self._consumer.consumer_group_metadata()
+        """The membership as it is now; asked anew for each transaction.
+
+        A member that the group has dropped has lost its id, and some brokers accept
+        offsets from nobody in particular: such a one must not even ask. A new id
+        comes with a new assignment only, inside a poll.
+        """
+        metadata = self._consumer.consumer_group_metadata()
+        if self._consumer.memberid() != self._member_id:
+            raise Retryable("committing: the group has moved on without this worker: reset and restore")
+        return metadata
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
         """Wait for records, at most `timeout_s`; ownership changes are told on the way."""
         self._let_go.clear()
         self._rewind.clear()
+        self._maybe_stir()
         with self._translated("reading events"):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()
             batches = self._batches(messages)
         self._raise_kept()
         return batches
+
+    def _maybe_stir(self) -> None:
+        """Leave a calm group that has forgotten a partition; see `orphans`. Raises `Retryable` when it did."""
+        news, assignment = self._view.answer(time.monotonic())
+        orphans = self._orphans.look(assignment, self._consumer.memberid()) if news else ()
+        if orphans:
+            self._listener_lets_go()
+            self._listener = None
+            self._consumer.unsubscribe()  # unlike close, this makes a static member leave
+            raise Retryable(
+                f"{self._topic}: partitions {', '.join(map(str, orphans))} have no owner though the group is stable: "
+                "leaving it and joining again, so that they are assigned anew"
+            )
 
     def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
         """A batch when records are waiting, else the first to come and what is there with it.
@@ -154,6 +180,7 @@ class Member:
 
     def _on_assign(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         with self._keeping():
+            self._member_id = consumer.memberid()
             partitions = sorted(tp.partition for tp in assigned)
             served = self._served() if partitions else 0
             starts = self._ask_starts([partition for partition in partitions if partition < served])
@@ -229,9 +256,12 @@ class Member:
     def close(self, timeout_s: float) -> None:
         """Leave the group after the listener has let go of its partitions; a static member keeps its place."""
         deadline = time.monotonic() + timeout_s
+        self._listener_lets_go()
+        self.abandon(max(0.0, deadline - time.monotonic()))
+
+    def _listener_lets_go(self) -> None:
         if self._listener is not None and self._owned and self._kept is None:
             self._listener.on_revoked(sorted(self._owned))
-        self.abandon(max(0.0, deadline - time.monotonic()))
 
     def abandon(self, timeout_s: float) -> None:
         """Leave without a word to the listener. Never raises."""

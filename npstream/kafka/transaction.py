@@ -28,13 +28,16 @@ _ABORT_S = 2.0
 """Best effort: a transaction we cannot abort now is ended by the next `init_transactions` of this slot."""
 _SLICE_S = 1.0
 """Longest single wait inside the client, so that the heartbeat goes on."""
+_REBALANCES_MAX = 3
+"""Rebalances that one commit may outlive; a group that moves faster than this is not ours to chase."""
+_OVERTAKEN = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
 
 GroupMetadata = Callable[[], Any]
 """Answers the joined consumer's metadata as it is now; stale metadata would let a zombie commit."""
 
 
 class Publisher:
-    """Publishes shares, each call one transaction. Unusable after its first error."""
+    """Publishes shares, each call one transaction. Unusable after the first error it cannot outlive."""
 
     def __init__(self, config: KafkaConfig, logger: logging.Logger, heartbeat: Heartbeat) -> None:
         self._config = config
@@ -77,16 +80,39 @@ class Publisher:
             raise Retryable("the transactional producer has failed before: build a new broker")
         if not shares:
             return {}
-        self._began = time.monotonic()
         try:
-            return self._transact(shares, group_metadata)
+            return self._publish(shares, group_metadata)
         except (KafkaException, SystemError, RuntimeError, BufferError) as error:
             raise self._give_up(error) from error
         except BaseException:
             self._usable = False
             raise
 
+    def _publish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+        """A rebalance that overtakes the offsets on their way makes them stale, not wrong: publish again.
+
+        The partitions are still ours, since they can only be taken away inside a
+        poll, and a new producer makes sure that the refused transaction is over.
+        """
+        for _ in range(_REBALANCES_MAX):
+            try:
+                return self._transact(shares, group_metadata)
+            except KafkaException as error:
+                found = kafka_error(error)
+                if found is None or found.code() not in _OVERTAKEN:
+                    raise
+                self._logger.info("a rebalance overtook a commit, publishing again: %s", found.name())
+                self._renew()
+        return self._transact(shares, group_metadata)
+
+    def _renew(self) -> None:
+        close_quietly("producer", self._drop, _ABORT_S)
+        self._open = False
+        self._producer = new_producer(producer_settings(self._config), self._sink)
+        self.open(self._config.connect_timeout_ms / 1000)
+
     def _transact(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+        self._began = time.monotonic()
         self._producer.begin_transaction()
         self._open = True
         failpoints.hit("begin")

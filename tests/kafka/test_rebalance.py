@@ -1,6 +1,5 @@
 """Partitions change hands: who is told what, and nothing is lost or doubled."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,10 +8,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from npstream.errors import Retryable
-from npstream.kafka import KafkaBroker, KafkaLog
-from npstream.records import Channel, Record, Share
-from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, events, eventually, joined, share, values
+from npstream.kafka import KafkaLog
+from npstream.records import Channel
+from tests.contracts.builders import PATIENCE_S, Owner, chunks, events, eventually, joined, share, values
 from tests.contracts.places import KafkaPlace
+from tests.kafka.echo import Echo
 from tests.kafka.zombie import zombie
 
 
@@ -96,19 +96,19 @@ def test_every_event_is_decided_once_while_partitions_move(place: KafkaPlace, lo
     """While a second worker joins and leaves again and again each event's decision is published exactly once."""
     sent = 0
 
-    def feed_until_worked(worker: _Echo) -> bool:
+    def feed_until_worked(worker: Echo) -> bool:
         nonlocal sent
         for partition in range(3):
             log.append(Channel.EVENTS, partition, events(10, first=100_000 * partition + sent))
         sent += 10
         return worker.has_worked.is_set()
 
-    workers = [_Echo(place, "a", static=True)]
+    workers = [Echo(place, "a", static=True)]
     with ThreadPoolExecutor(max_workers=5) as threads:
         running = [threads.submit(workers[0].run)]
         try:
             for _ in range(4):
-                workers.append(_Echo(place, "b", static=False))
+                workers.append(Echo(place, "b", static=False))
                 running.append(threads.submit(workers[-1].run))
                 eventually(partial(feed_until_worked, workers[-1]))
                 workers[-1].stop.set()
@@ -143,38 +143,6 @@ def test_new_partitions_wait_for_room_in_the_output_topics(place: KafkaPlace, lo
     again = joined(place.kafka_broker())
     again.poll_until(lambda: 3 in again.failures)
     assert set(again.collect(1)) == {0}
-
-
-class _Echo:
-    """A worker whose decision on an event is the event; like the real one it starts anew after a `Retryable`."""
-
-    def __init__(self, place: KafkaPlace, slot: str, static: bool) -> None:
-        self._place, self._slot, self._static = place, slot, static
-        self.stop = threading.Event()
-        self.has_worked = threading.Event()
-
-    def run(self) -> None:
-        """Work until stopped, then leave."""
-        while not self.stop.is_set():
-            broker = self._place.kafka_broker(self._slot, static_membership=self._static)
-            try:
-                owner = joined(broker)
-                while not self.stop.is_set():
-                    self._turn(broker, owner)
-                broker.close(PATIENCE_S)
-            except Retryable:
-                broker.abandon()
-
-    def _turn(self, broker: KafkaBroker, owner: Owner) -> None:
-        owner.poll(max_records=20, timeout_s=0.05)
-        got, owner.got = owner.got, {}
-        broker.commit([_echo(partition, records) for partition, records in got.items()])
-        if got:
-            self.has_worked.set()
-
-
-def _echo(partition: int, records: list[Record]) -> Share:
-    return share(partition, records[-1].offset + 1, [decision(r.value or b"") for r in records], chunks(1))
 
 
 def _decided(log: KafkaLog) -> int:
