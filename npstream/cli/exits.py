@@ -13,6 +13,8 @@ FATAL = 4
 """Brokers out of reach, access refused, a topic missing, or recovery took too long."""
 STATE = 5
 """Stored state cannot be trusted; the message names the key and the way out."""
+STUCK = 6
+"""The watchdog ended a worker whose loop hung."""
 
 MEANINGS = {
     OK: "done",
@@ -21,6 +23,7 @@ MEANINGS = {
     SETTINGS: "the settings cannot be used; every problem is printed",
     FATAL: "brokers out of reach, access refused, a topic missing, or recovery took too long",
     STATE: "stored state cannot be trusted; the message names the key and the way out",
+    STUCK: "the worker's loop hung and its watchdog ended it; every thread's stack is on standard error",
 }
 
 

@@ -19,7 +19,7 @@ Example:
 
 \b
 SIGTERM and SIGINT finish the batch, write a checkpoint and exit 0.
-Exit codes: 0 stopped; 3 settings refused; 4 brokers, rights or topics; 5 state."""
+Exit codes: 0 stopped; 3 settings refused; 4 brokers, rights or topics; 5 state; 6 the loop hung."""
 )
 @config_option()
 @set_option

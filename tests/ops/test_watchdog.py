@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+from npstream.cli import exits
 from npstream.ops.watchdog import EXIT_STUCK, Pulse, Watchdog
 from tests.ops.test_status import Clock
 
@@ -56,7 +57,7 @@ def test_a_hanging_loop_ends_with_its_stacks_and_a_code_of_its_own() -> None:
     process = python(_HANGING)
     out, err = process.communicate(timeout=30)
 
-    assert process.returncode == EXIT_STUCK
+    assert process.returncode == EXIT_STUCK == exits.STUCK
     assert "loop stuck" in out
     assert "in a_loop_that_hangs" in err
     assert "npstream-watchdog" in err or "in _watch" in err
