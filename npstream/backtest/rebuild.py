@@ -111,6 +111,19 @@ def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None
     )
 
 
+def kept_at(past: Past, offset: int | None) -> Kept:
+    """The kept snapshot at an input offset, the newest for None. Raises `UsageError` listing those there are."""
+    found = [kept for kept in past.history.snapshots if offset is None or kept.next_offset == offset]
+    if found:
+        return found[-1]
+    there = ", ".join(str(kept.next_offset) for kept in past.history.snapshots)
+    asked = "" if offset is None else f" at offset {offset}"
+    raise UsageError(
+        f"{past.name}: group {past.group!r} keeps no checkpoint{asked}; "
+        + (f"kept are those at {there}" if there else "none is kept at all: check the group, or start a worker first")
+    )
+
+
 def first_reachable(past: Past) -> int:
     """The lowest offset whose state can be recomputed. Raises `UsageError` when there is none."""
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
@@ -129,7 +142,7 @@ def _usable(kept: Kept, begin: int) -> bool:
 
 
 def _cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
-    model = None if past.seed is None else past.seed().with_params(config.params)
+    model = None if past.seed is None else past.seed()
     return PartitionProcessor.cold(config, past.group, past.topic, past.partition, offset, model)
 
 

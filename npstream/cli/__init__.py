@@ -20,7 +20,11 @@ COMMANDS = {
     "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
     "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),
     "backtest": ("npstream.cli.backtest:backtest", "Replay a file or a topic with other settings, side by side."),
+    "train": ("npstream.cli.train:train", "Learn from history; partitions without state start from it."),
+    "tune": ("npstream.cli.tune:tune", "Search the settings that detect most on a file or a topic."),
     "audit": ("npstream.cli.audit:audit", "Recompute decisions and compare them with the published ones."),
+    "inspect": ("npstream.cli.inspect:inspect", "What a partition knows: its checkpoint, history and differences."),
+    "explain": ("npstream.cli.explain:explain", "Why one event was decided as it was."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
 }

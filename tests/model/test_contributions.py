@@ -1,0 +1,59 @@
+"""Which features moved a score."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npstream.model import Model, Params
+from npstream.model.contributions import contributions
+
+
+def trained(**changes: Any) -> Model:
+    """A model that has seen targets with a large first feature."""
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(1500) < 0.4, 1, -1)
+    x = rng.normal(size=(1500, 4)) * [1.0, 5.0, 0.1, 1.0] + [0.0, 100.0, 0.0, 0.0]
+    x[:, 0] += 2.0 * (y > 0)
+    return Model.create(Params(**{"d": 4, "D": 20, "tau": 0.1, **changes})).learn_many(x, y)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"preset": "paper", "input": "raw", "g": 1e-3}, {"preset": "paper", "input": "zscore"}],
+    ids=["plus", "raw", "zscore"],
+)
+def test_the_gradient_is_the_slope_of_the_score(changes: dict[str, Any]) -> None:
+    """A small step along each feature changes the score by gradient times step."""
+    model = trained(**changes)
+    x = np.array([1.1, 101.0, 0.05, -0.3], np.float32)
+    found = contributions(model, x)
+    scale = 1.0 if model.params.input == "raw" else np.asarray(model.arrays()["inv_sd"], np.float64)
+    for feature in range(4):
+        step = np.zeros(4, np.float32)
+        step[feature] = np.float32(2.0**-9 * max(1.0, abs(x[feature]) / 4))
+        slope = (model.score_one(x + step) - model.score_one(x - step)) / (2 * float(step[feature]))
+        wanted = float((found.gradient * scale)[feature])
+        assert slope == pytest.approx(wanted, rel=0.05, abs=1e-3)
+
+
+def test_the_feature_that_tells_targets_apart_moves_the_score_most() -> None:
+    """An event with a large first feature is an alarm because of it."""
+    found = contributions(trained(), np.array([3.0, 100.0, 0.0, 0.0], np.float32))
+
+    assert np.argmax(found.contribution) == 0
+    assert found.contribution[0] > 0
+
+
+def test_a_unit_vector_is_seen_as_such() -> None:
+    """With input `unit` the features are shares of their length."""
+    found = contributions(trained(preset="paper", input="unit"), np.array([3.0, 4.0, 0.0, 0.0], np.float32))
+
+    assert found.z == pytest.approx([0.6, 0.8, 0.0, 0.0])
+
+
+def test_an_external_score_has_no_features() -> None:
+    """Nothing is said about a model that is not ours."""
+    model = Model.create(Params(preset="external", tau=0.1))
+
+    assert contributions(model, np.empty(0, np.float32)).contribution.size == 0
