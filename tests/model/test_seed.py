@@ -9,6 +9,7 @@ import pytest
 
 from npstream.errors import SettingsError
 from npstream.model import Model, Op, Params, seeded
+from npstream.model.seed import CREDIT
 
 PARAMS = Params(d=2, D=16, tau=0.1, budget=5.0)
 
@@ -44,12 +45,30 @@ def test_a_seeded_model_scores_as_the_one_it_comes_from() -> None:
 
 
 def test_bookkeeping_begins_anew() -> None:
-    """A partition that has decided nothing has no rates, no waiting alarms and a full budget."""
+    """A partition that has decided nothing has no rates, no waiting alarms, and little credit."""
     seed = seeded(trained(), PARAMS, stream=4)
 
     counted = (seed.negatives, seed.positives, seed.false_alarms, seed.detections, seed.outstanding, seed.held)
     assert counted == (0, 0, 0, 0, 0, 0)
-    assert (seed.withheld, seed.fpr, seed.tpr, seed.budget_left) == (0, 0.0, 0.0, PARAMS.budget)
+    assert (seed.withheld, seed.fpr, seed.tpr, seed.budget_left) == (0, 0.0, 0.0, CREDIT)
+
+
+def test_a_misled_seed_is_held_to_its_rate_from_the_first_event() -> None:
+    """On a stream where every negative looks like a target, false alarms stay within the rate and the credit."""
+    seed = seeded(trained(), PARAMS, stream=0)
+    x, _ = rows(400, seed=8)
+
+    seed.stream(x + 3.0, np.full(400, -1))
+
+    assert 0 < seed.false_alarms <= PARAMS.tau * 400 + CREDIT + 1
+    assert seed.withheld > 0
+
+
+def test_a_small_budget_is_not_exceeded() -> None:
+    """The credit is never more than the budget itself."""
+    params = replace(PARAMS, budget=1.0)
+
+    assert seeded(trained(params), params, stream=0).budget_left == 1.0
 
 
 def test_the_trained_model_stays_as_it_is() -> None:
