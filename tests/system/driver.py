@@ -1,0 +1,146 @@
+"""The driver: keeps workers alive through their planned deaths until everything is fed, done and decided."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.broker import JarKafka
+from tests.system.faults import Fault, Life
+from tests.system.feed import Feed
+from tests.system.patience import TURN_S
+from tests.system.process import WorkerProcess
+from tests.system.scene import Scene
+
+_KILLED = -signal.SIGKILL
+_PROGRESS_S = 1.0
+_NUDGE_S = 10.0
+
+
+class Patient:
+    """One worker slot under treatment: its lives, and which of its faults have happened."""
+
+    def __init__(self, worker: WorkerProcess, lives: list[Life]) -> None:
+        self.worker = worker
+        self.fired: list[Fault] = []
+        self.exits: list[int] = []
+        self.nudges = 0
+        self._lives = [list(life) for life in lives]
+        self._continue_at: float | None = None
+        self._born_at = 0.0
+        self._nudged = False
+
+    @property
+    def left(self) -> list[Fault]:
+        """Faults that have not happened yet."""
+        return [fault for life in self._lives for fault in life]
+
+    def tend(self, now: float) -> None:
+        """Start it when it is down, let it go on when it was stopped long enough."""
+        if not self.worker.running:
+            self._bury()
+            self._born_at = now
+            self.worker.start(",".join(map(str, self._lives[0] if self._lives else ())))
+        elif self.worker.stopped:
+            self._hold(now)
+        elif self._waits_for_replay() and now - self._born_at > _NUDGE_S:
+            self._nudge()
+
+    def _bury(self) -> None:
+        code, self._continue_at = self.worker.returncode, None
+        if code is None:
+            return
+        if code != _KILLED:
+            self.exits.append(code)
+        elif not self._nudged:
+            self._fire("kill")
+        self._nudged = False
+
+    def _hold(self, now: float) -> None:
+        if self._continue_at is None:
+            self._continue_at = now + self._fire("stop").hold_s
+        elif now >= self._continue_at:
+            self._continue_at = None
+            self.worker.send(signal.SIGCONT)
+
+    def _fire(self, action: str) -> Fault:
+        """Cross out the fault that must have happened: a life has one of each action."""
+        fault = next(fault for fault in self._lives[0] if fault.action == action)
+        self._lives[0].remove(fault)
+        self.fired.append(fault)
+        if not self._lives[0]:
+            self._lives.pop(0)
+        return fault
+
+    def _waits_for_replay(self) -> bool:
+        return bool(self._lives) and [fault.point for fault in self._lives[0]] == ["replay"]
+
+    def _nudge(self) -> None:
+        """It came back with nothing to replay: a kill from outside, at any instruction, makes the next life replay."""
+        self.nudges += 1
+        self._nudged = True
+        self.worker.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFault:
+    """kill -9 of the broker when this much is fed, and how long it stays away."""
+
+    at_fraction: float
+    away_s: float = 0.0
+
+
+@dataclass
+class Run:
+    """One run of a scene under a plan, to its end."""
+
+    scene: Scene
+    feed: Feed
+    patients: list[Patient]
+    broker: JarKafka | None = None
+    broker_faults: list[BrokerFault] = field(default_factory=list)
+    say: Callable[[str], None] = lambda line: None
+
+    def until_decided(self, timeout_s: float) -> None:
+        """Tend, feed and break until every fault has happened and every event is decided."""
+        deadline = time.monotonic() + timeout_s
+        self.feed.start()
+        looked_at = 0.0
+        while True:
+            now = time.monotonic()
+            for patient in self.patients:
+                patient.tend(now)
+            self._maybe_break_broker()
+            self.feed.allow(0.15 + 0.8 * self._faults_done())
+            if not self._faults_left():
+                self.feed.finish()
+            if not self.feed.is_alive() and not self._faults_left() and now - looked_at > _PROGRESS_S:
+                looked_at = now
+                if self.scene.decided():
+                    break
+            assert now < deadline, f"not done within {timeout_s:g} s: {self._standing()}"
+            assert self.feed.is_alive() or not self._faults_left(), f"the feed ended too early: {self._standing()}"
+            time.sleep(TURN_S)
+        assert not self.feed.failures, self.feed.failures[0]
+        self.scene.wait_settled()
+
+    def _faults_done(self) -> float:
+        fired = sum(len(patient.fired) for patient in self.patients)
+        return fired / max(1, fired + sum(len(patient.left) for patient in self.patients))
+
+    def _faults_left(self) -> bool:
+        return bool(self.broker_faults) or any(patient.left for patient in self.patients)
+
+    def _maybe_break_broker(self) -> None:
+        if self.broker is None or not self.broker_faults or self.feed.fraction < self.broker_faults[0].at_fraction:
+            return
+        fault = self.broker_faults.pop(0)
+        self.broker.kill()
+        self.say(f"broker killed at {self.feed.fraction:.0%} of the feed")
+        time.sleep(fault.away_s)  # the outage is the fault
+        self.broker.start()
+
+    def _standing(self) -> str:
+        left = {patient.worker.spec.slot: [str(fault) for fault in patient.left] for patient in self.patients}
+        tails = "\n".join(patient.worker.where() for patient in self.patients)
+        return f"faults left {left}, {self.feed.fraction:.0%} fed, committed {self.scene.offsets()}\n{tails}"

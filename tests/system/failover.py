@@ -1,0 +1,98 @@
+"""The failover proof: three workers, four partitions, every fault, and the decisions of an undisturbed run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+from tests.broker import JarKafka
+from tests.system.driver import BrokerFault, Patient, Run
+from tests.system.faults import Fault, plan
+from tests.system.feed import Feed
+from tests.system.scene import Scene
+from tests.system.stream import interleaved, stream
+
+WORKERS = 3
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """What a run is made of; the seed decides the rest."""
+
+    seed: int
+    events: int = 60_000
+    per_second: float = 900.0
+    holds_s: tuple[float, ...] = (8.5,)
+    broker_faults: tuple[BrokerFault, ...] = (BrokerFault(0.4),)
+    timeout_s: float = 220.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run has shown, once its topics have been found equal to the oracle."""
+
+    seed: int
+    equal: int
+    fired: tuple[Fault, ...]
+    nudges: int
+    broker_kills: int
+    exits: tuple[int, ...]
+    replays: int
+    replayed: int
+    aborted: int
+    seconds: float
+
+    @property
+    def killed(self) -> set[str]:
+        """Where workers were killed."""
+        return {fault.point for fault in self.fired if fault.action == "kill"}
+
+    @property
+    def stopped(self) -> set[str]:
+        """Where workers were stopped."""
+        return {fault.point for fault in self.fired if fault.action == "stop"}
+
+    def __str__(self) -> str:
+        kills, stops = (sum(fault.action == action for fault in self.fired) for action in ("kill", "stop"))
+        return (
+            f"seed {self.seed}: {self.equal} records equal the oracle after {kills} kills, {stops} stops, "
+            f"{self.broker_kills} broker kills, {self.nudges} nudges, exits {list(self.exits)}; {self.replays} "
+            f"replays of {self.replayed} events verified, {self.aborted} aborted records hidden, {self.seconds:.0f} s"
+        )
+
+
+def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[str], None] = print) -> Result:
+    """Run it to its end. Raises `Different` or `AssertionError` when anything is not as it must be."""
+    began = monotonic()
+    random = Random(what.seed)
+    lives = plan(random, WORKERS, what.holds_s)
+    say(f"seed {what.seed}: " + "; ".join(f"w{i} {[[*map(str, life)] for life in own]}" for i, own in enumerate(lives)))
+    scene = Scene(kafka.bootstrap, folder, PARTITIONS)
+    events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
+    feed = Feed(kafka.bootstrap, scene.topics.events, events, what.per_second)
+    patients = [Patient(scene.worker(f"w{i}"), own) for i, own in enumerate(lives)]
+    try:
+        Run(scene, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
+        equal = scene.compare()
+        assert scene.pauses() == []
+        return _result(what, scene, patients, equal, monotonic() - began)
+    finally:
+        scene.close()
+
+
+def _result(what: Failover, scene: Scene, patients: list[Patient], equal: int, seconds: float) -> Result:
+    replays = scene.replays()
+    return Result(
+        seed=what.seed,
+        equal=equal,
+        fired=tuple(fault for patient in patients for fault in patient.fired),
+        nudges=sum(patient.nudges for patient in patients),
+        broker_kills=len(what.broker_faults),
+        exits=tuple(code for patient in patients for code in patient.exits),
+        replays=len(replays),
+        replayed=sum(replays),
+        aborted=scene.aborted(),
+        seconds=seconds,
+    )

@@ -1,0 +1,160 @@
+"""Four topics, a group and its workers on a real broker: where every system test plays."""
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from npstream.errors import Retryable
+from npstream.kafka import KafkaLog
+from npstream.kafka.restore import StateReader
+from npstream.partition import PartitionConfig
+from npstream.records import Channel, Position, Topics
+from tests.broker import create_topics
+from tests.system import oracle, patience
+from tests.system.process import WorkerProcess
+from tests.system.spec import WorkerSpec
+from tests.system.stream import Plain, system_config
+
+_SETTLE_S = 60.0
+_QUIET = logging.getLogger("tests.system")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+
+@dataclass
+class Scene:
+    """One group on topics of its own. `mutant` is a deliberate bug that all its workers run with."""
+
+    bootstrap: str
+    folder: Path
+    partitions: int = 4
+    config: PartitionConfig = field(default_factory=system_config)
+    mutant: str | None = None
+    name: str = field(default_factory=lambda: f"system-{uuid.uuid4().hex[:8]}")
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.group = f"{self.name}.group"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        *plain, checkpoints = self.topics.names()
+        create_topics(self.bootstrap, dict.fromkeys(plain, self.partitions))
+        create_topics(self.bootstrap, {checkpoints: self.partitions}, {"cleanup.policy": "compact"})
+        self.log = KafkaLog(self.spec("log").kafka(), _QUIET)
+
+    def spec(self, slot: str, **changes: object) -> WorkerSpec:
+        """A worker of this group; `changes` are fields of `WorkerSpec`."""
+        fields: dict[str, object] = {"config": self.config} | changes
+        return WorkerSpec(
+            bootstrap=self.bootstrap,
+            group=self.group,
+            slot=slot,
+            topics=self.topics,
+            **fields,  # type: ignore[arg-type]
+        )
+
+    def worker(self, slot: str, **changes: object) -> WorkerProcess:
+        """A worker process, not yet started; it ends with the scene."""
+        worker = WorkerProcess(self.spec(slot, **changes), self.folder, self.mutant)
+        self.workers.append(worker)
+        return worker
+
+    def append(self, partition: int, events: Sequence[Plain]) -> None:
+        """Write events durably."""
+        self.log.append(Channel.EVENTS, partition, events)
+
+    def ends(self) -> dict[int, int]:
+        """Where the events end, by partition."""
+        return {p: self.log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
+
+    def positions(self) -> dict[int, Position | None]:
+        """The stable committed position of each partition; waits for undecided transactions."""
+        reader = StateReader(self.spec("reader").kafka(), _QUIET, lambda: None, lambda: False)
+        try:
+            return {p: reader.committed(p) for p in range(self.partitions)}
+        finally:
+            reader.close(2.0)
+
+    def offsets(self) -> dict[int, int]:
+        """The committed offset of each partition, 0 where there is none; a broker that is away counts as none."""
+        try:
+            return {p: 0 if at is None else at.next_offset for p, at in self.positions().items()}
+        except Retryable:
+            return {}
+
+    def decided(self) -> bool:
+        """Whether every event written so far is committed."""
+        return self.offsets() == self.ends()
+
+    def wait_decided(self, timeout_s: float = 90.0) -> None:
+        """Wait until every event is committed and no transaction is open."""
+
+        def check() -> None:
+            dead = [worker for worker in self.workers if worker.returncode not in (None, 0)]
+            assert not dead, f"{dead[0].spec.slot} ended with {dead[0].returncode}\n{dead[0].tail()}"
+
+        patience.wait_until(self.decided, "all events to be decided", timeout_s, check)
+        self.wait_settled()
+
+    def wait_settled(self) -> None:
+        """Wait until each topic is stable to its end: nothing undecided hides anything."""
+        places = [(channel, p) for channel in Channel for p in range(self.partitions)]
+
+        def settled() -> bool:
+            return all(ends.stable == ends.high for ends in self.log.all_ends(places).values())
+
+        patience.wait_until(settled, "every transaction to be decided", _SETTLE_S)
+
+    def compare(self, changes: dict[int, oracle.Changes] | None = None) -> int:
+        """Compare what is published with the oracle; answer how many records are equal. Raises `Different`."""
+        plain: oracle.Changes = [(0, self.config)]
+        every = dict.fromkeys(range(self.partitions), plain) if changes is None else changes
+        return oracle.compare(self.log, every, self.group, self.topics.events)
+
+    def replays(self) -> list[int]:
+        """The length of each replay that ended on its recorded proof."""
+        return [line["replayed"] for worker in self.workers for line in worker.lines("live")]
+
+    def pauses(self) -> list[str]:
+        """Why partitions were paused: never, in a correct system."""
+        return [line["reason"] for worker in self.workers for line in worker.lines("partition paused")]
+
+    def aborted(self) -> int:
+        """Records of the published topics that only a read_uncommitted reader sees."""
+        return sum(
+            self._count(channel, "read_uncommitted") - self._count(channel, "read_committed")
+            for channel in oracle.PUBLISHED
+        )
+
+    def _count(self, channel: Channel, isolation: str) -> int:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": f"{self.group}.count",
+                "isolation.level": isolation,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+            }
+        )
+        consumer.assign([TopicPartition(self.topics.names()[channel], p, 0) for p in range(self.partitions)])
+        count, at_end, deadline = 0, 0, monotonic() + _SETTLE_S
+        while at_end < self.partitions:
+            assert monotonic() < deadline, f"{self.topics.names()[channel]} could not be read to its end"
+            for message in consumer.consume(1000, 1.0):
+                error = message.error()
+                at_end += error is not None and error.code() == KafkaError._PARTITION_EOF
+                count += error is None
+        consumer.close()
+        return count
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in self.workers:
+            worker.kill()
+        self.log.close()

@@ -1,0 +1,60 @@
+"""What one worker process is told: a JSON file that holds everything, so that a restart is the same worker."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import orjson
+
+from npstream.kafka import KafkaConfig
+from npstream.partition import PartitionConfig
+from npstream.records import Topics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSpec:
+    """One worker of one group.
+
+    The timeouts make zombies possible: a worker that stands still longer than its
+    session and shorter than its transaction wakes up in a transaction that is
+    still open. Small chunks give every snapshot several records.
+    """
+
+    bootstrap: str
+    group: str
+    slot: str
+    topics: Topics
+    config: PartitionConfig
+    every_events: int = 800
+    every_seconds: float = 1e9
+    batch_max: int = 200
+    session_timeout_ms: int = 6_000
+    transaction_timeout_ms: int = 20_000
+    recover_s: float = 300.0
+    chunk_bytes: int = 8_192
+
+    def kafka(self) -> KafkaConfig:
+        """The client side of it."""
+        return KafkaConfig(
+            self.bootstrap,
+            self.group,
+            self.slot,
+            self.topics,
+            session_timeout_ms=self.session_timeout_ms,
+            transaction_timeout_ms=self.transaction_timeout_ms,
+        )
+
+    def in_slot(self, slot: str) -> "WorkerSpec":
+        """The same worker under another name."""
+        return replace(self, slot=slot)
+
+    def to_json(self) -> bytes:
+        """The file's content."""
+        return orjson.dumps({**asdict(self), "config": self.config.to_dict()})
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "WorkerSpec":
+        """Inverse of `to_json`."""
+        fields: dict[str, Any] = orjson.loads(data)
+        fields["topics"] = Topics(**fields["topics"])
+        fields["config"] = PartitionConfig.from_dict(fields["config"])
+        return cls(**fields)

@@ -1,0 +1,90 @@
+"""Short stories with one fault each, told to workers on a real broker. A mutant must not survive the one it is for.
+
+Every story ends by comparing what was published with the oracle; `Different`
+says that something was lost, doubled or altered.
+"""
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from tests.system import patience
+from tests.system.process import WorkerProcess
+from tests.system.scene import Scene
+from tests.system.stream import stream
+
+_READ_S = 2.0
+"""A worker that does not wait for an undecided transaction has read its place long before."""
+
+
+def zombie(bootstrap: str, folder: Path, point: str, mutant: str | None = None) -> None:
+    """A worker is stopped inside a transaction until another gets its partition, and then goes on.
+
+    Two workers share two partitions. The first stands still longer than its
+    session, and shorter than its transaction, then wakes up and tries to finish
+    what it had begun.
+    """
+    scene = Scene(bootstrap, folder, partitions=2, mutant=mutant)
+    sleeper, heir = scene.worker("sleeper", batch_max=50), scene.worker("heir", batch_max=50)
+    try:
+        sleeper.start(f"{point}:4:stop")
+        heir.start()
+        patience.wait_until(lambda: _shared([sleeper, heir], 2), "each worker to have one partition")
+        partition = sleeper.owned().pop()
+        before = _restores(heir, partition)
+        scene.append(partition, stream(600, 1, partition))
+        patience.wait_until(lambda: sleeper.stopped, f"the stop at {point}")
+        _inherit(heir, partition, before)
+        sleeper.send(signal.SIGCONT)
+        patience.wait_until(lambda: _has_answered(sleeper), "the sleeper to notice")
+        scene.append(partition, stream(900, 1, partition)[600:])
+        scene.wait_decided()
+        scene.compare()
+        assert scene.pauses() == []
+    finally:
+        scene.close()
+
+
+def _shared(workers: list[WorkerProcess], partitions: int) -> bool:
+    """Whether each worker has something and nobody has the same."""
+    owned = [worker.owned() for worker in workers]
+    return all(owned) and set.union(*owned) == set(range(partitions)) and sum(map(len, owned)) == partitions
+
+
+def _inherit(heir: WorkerProcess, partition: int, before: int) -> None:
+    """Wait until the heir restores the partition: finished with it, or waiting for what the sleeper left open."""
+    heir.wait_for(lambda: _restores(heir, partition) > before, "the takeover")
+    with suppress(TimeoutError):
+        heir.wait_for(lambda: partition in heir.owned(), "the partition", _READ_S)
+
+
+def _restores(worker: WorkerProcess, partition: int) -> int:
+    return sum(line["partition"] == partition for line in worker.lines("restoring"))
+
+
+def _has_answered(sleeper: WorkerProcess) -> bool:
+    return not sleeper.running or bool(sleeper.lines("lost") or sleeper.lines("reset"))
+
+
+def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = None) -> list[int]:
+    """A worker is killed after some transactions, killed again while it replays them, and then left alone.
+
+    Its last life reads in large batches, so that the first reaches beyond the
+    committed offset. Answers the lengths of the replays that ended on their proof.
+    """
+    scene = Scene(bootstrap, folder, partitions=1, mutant=mutant)
+    worker = scene.worker("w0", batch_max=50, every_events=10**9)
+    try:
+        scene.append(0, stream(1000, 2, 0))
+        for failpoint in ("after_commit:9:kill", "replay:3:kill"):
+            worker.start(failpoint)
+            assert worker.wait_dead() == -signal.SIGKILL, worker.tail()
+        worker.start(spec=scene.spec("w0", batch_max=5000, every_events=10**9))
+        worker.wait_for(lambda: bool(worker.lines("live")), "the end of the replay")
+        scene.append(0, stream(1100, 2, 0)[1000:])
+        scene.wait_decided()
+        scene.compare()
+        assert scene.pauses() == []
+        return scene.replays()
+    finally:
+        scene.close()
