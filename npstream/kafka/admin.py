@@ -19,13 +19,14 @@ from confluent_kafka.admin import (
 )
 
 from npstream.errors import Retryable
-from npstream.kafka.blueprint import Action, Alter, Create, Grow, TopicState, Wishes, plan
+from npstream.kafka.blueprint import Action, Alter, Create, Grow, TopicState, Wishes, done, plan
 from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import KafkaConfig, common_settings
 from npstream.kafka.connect import unreachable
 from npstream.kafka.errors import kafka_error, translate
 
 _T = TypeVar("_T")
+_LOOK_AGAIN_S = 0.05
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
 _MOVING = frozenset({"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "_WAIT_COORD"})
 _MOVING_S = 0.2
@@ -115,9 +116,17 @@ class Admin:
         return plan(self._config.topics, found, known, wishes)
 
     def prepare(self, actions: Sequence[Action]) -> None:
-        """Do what was planned. Stops at the first refusal; doing it again finishes the rest."""
+        """Do what was planned and return when it can be seen.
+
+        Stops at the first refusal; doing it again finishes the rest.
+        """
         for action in actions:
             self._settled(self._start(action), str(action))
+        deadline = time.monotonic() + self._timeout_s
+        while missing := [action for action in actions if not done(action, self.describe())]:
+            if time.monotonic() > deadline:
+                raise Retryable(f"accepted, but not visible yet: {missing[0]}: look again with `npstream doctor`")
+            time.sleep(_LOOK_AGAIN_S)
 
     def _start(self, action: Action) -> Mapping[Any, Future[Any]]:
         match action:

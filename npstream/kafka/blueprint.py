@@ -155,6 +155,18 @@ def _known(settings: Mapping[str, str], known: set[str]) -> dict[str, str]:
     return {name: value for name, value in settings.items() if not known or name in known}
 
 
+def done(action: Action, found: Mapping[str, TopicState]) -> bool:
+    """Whether the cluster shows what an action was to bring about."""
+    state = found.get(action.topic)
+    if state is None:
+        return False
+    match action:
+        case Create(partitions=partitions) | Grow(new=partitions):
+            return state.partitions >= partitions
+        case Alter(name=name, new=value):
+            return state.config.get(name) == value
+
+
 def summary(actions: Sequence[Action]) -> list[str]:
     """One line per action, for a dry run."""
     return [str(action) for action in actions]

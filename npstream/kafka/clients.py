@@ -66,22 +66,18 @@ def _built(build: Callable[[], _Client]) -> _Client:
 
 
 def client_problems(config: KafkaConfig) -> list[str]:
-    """What the library itself refuses in a configuration: unknown options, wrong values, unreadable key files.
+    """What the library itself refuses first in a configuration: an unknown option, a wrong value, a missing key file.
 
     Clients are built without an address, so nothing is connected.
     """
     sink = Sink(logging.getLogger("npstream.kafka"))
     alone: ClientSettings = {"bootstrap.servers": ""}
-    found: list[str] = []
-    for build in (
-        lambda: new_consumer(member_settings(config) | alone, sink),
-        lambda: new_producer(producer_settings(config) | alone, sink),
-    ):
-        try:
-            build().close()
-        except Fatal as error:
-            found += [str(error)] if str(error) not in found else []
-    return found
+    try:
+        new_consumer(member_settings(config) | alone, sink).close()
+        new_producer(producer_settings(config) | alone, sink).close()
+    except Fatal as error:
+        return [str(error)]
+    return []
 
 
 def close_quietly(name: str, close: Callable[[], object], timeout_s: float) -> bool:

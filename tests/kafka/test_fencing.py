@@ -46,10 +46,14 @@ def test_a_transaction_that_timed_out_is_retryable_not_a_twin(place: KafkaPlace,
     assert values(log, Channel.DECISIONS, 0) == []
 
 
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
 @pytest.mark.parametrize("failpoint", ["begin", "before_send_offsets"])
-def test_a_worker_that_lost_its_partitions_cannot_commit_them(place: KafkaPlace, log: KafkaLog, failpoint: str) -> None:
+def test_a_worker_that_lost_its_partitions_cannot_commit_them(
+    place: KafkaPlace, log: KafkaLog, failpoint: str, static: bool
+) -> None:
     """Asleep beyond its session, with another in its place, its commit is refused and leaves nothing."""
-    with zombie(place, failpoint, session_timeout_ms=1500, transaction_timeout_ms=30_000) as sleeper:
+    changes = {"session_timeout_ms": 1500, "transaction_timeout_ms": 30_000, "static_membership": static}
+    with zombie(place, failpoint, **changes) as sleeper:
         heir = place.kafka_broker("b")
         owner = joined(heir)
         owner.poll_until(lambda: owner.owned == {0, 1, 2})

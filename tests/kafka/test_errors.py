@@ -1,0 +1,84 @@
+"""The client's errors in our tree."""
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from npstream.errors import Fatal, Retryable
+from npstream.kafka import KafkaConfig
+from npstream.kafka.errors import _FATAL, _RETRYABLE, kafka_error, translate
+from npstream.records import Topics
+
+CONFIG = KafkaConfig("host:9092", "the-group", "slot-3", Topics("ev", "de", "dl", "cp"))
+
+
+@pytest.mark.parametrize("code", _FATAL)
+def test_what_a_new_connection_would_not_cure_is_fatal(code: int) -> None:
+    """The message says what was being done and is complete, with no hole left in it."""
+    error = translate(KafkaError(code), "committing", CONFIG)
+
+    assert type(error) is Fatal
+    assert str(error).startswith("committing: ")
+    assert "{" not in str(error)
+
+
+@pytest.mark.parametrize("code", _RETRYABLE)
+def test_what_may_pass_is_retryable(code: int) -> None:
+    """The message is complete here too."""
+    error = translate(KafkaException(KafkaError(code)), "reading events", CONFIG)
+
+    assert type(error) is Retryable
+    assert "{" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KafkaException(KafkaError(KafkaError.KAFKA_STORAGE_ERROR)),
+        KafkaException(KafkaError(KafkaError.UNKNOWN)),
+        KafkaException("no code at all"),
+        SystemError("a callback met a fatal error"),
+        RuntimeError("Consumer closed"),
+        BufferError("Local: Queue full"),
+    ],
+)
+def test_whatever_is_unclear_is_retryable(error: Exception) -> None:
+    """Nothing the client may come up with escapes the tree."""
+    assert type(translate(error, "committing", CONFIG)) is Retryable
+
+
+def test_a_fatal_error_hidden_in_a_system_error_is_found() -> None:
+    """When a callback runs in the same call the library wraps its error."""
+    hidden = SystemError("returned a result with an exception set")
+    hidden.__cause__ = KafkaException(KafkaError(KafkaError._FENCED))
+
+    found = kafka_error(hidden)
+
+    assert found is not None
+    assert found.code() == KafkaError._FENCED
+    assert "slot 'slot-3'" in str(translate(hidden, "committing", CONFIG))
+
+
+def test_the_error_behind_a_fatal_consumer_error_is_named() -> None:
+    """A consumer says only that it is dead and why in words; a twin is still recognised."""
+    words = f"Fatal error: {KafkaError(KafkaError.FENCED_INSTANCE_ID).str()}: Fatal consumer error"
+
+    error = translate(KafkaError(KafkaError._FATAL, words, fatal=True), "reading events", CONFIG)
+
+    assert type(error) is Fatal
+    assert "another worker of group 'the-group' runs with slot 'slot-3'" in str(error)
+
+
+def test_missing_rights_are_named() -> None:
+    """Each says on what, and which."""
+    said = {
+        code: str(translate(KafkaError(code), "connecting", CONFIG))
+        for code in (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+            KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        )
+    }
+
+    assert "WRITE and DESCRIBE on 'de', 'dl' and 'cp'" in said[KafkaError.TOPIC_AUTHORIZATION_FAILED]
+    assert "READ on group 'the-group'" in said[KafkaError.GROUP_AUTHORIZATION_FAILED]
+    assert "'the-group.slot-3'" in said[KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
