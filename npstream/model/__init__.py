@@ -7,7 +7,8 @@
 -1
 """
 
-from npstream.model.model import Model, Op, Outcome, Reason
+from npstream.model.model import Model
+from npstream.model.outcome import Op, Outcome, Reason
 from npstream.model.params import ALGORITHM, MUTABLE, Params
 from npstream.model.seed import seeded
 

@@ -7,9 +7,9 @@ kernel (eqs. 7-9). With s = sqrt(2 g), a direction is s times
     laplacian  independent Cauchy coordinates     exp(-s |u|_1)
     matern     multivariate Student t, 3 dof      (1 + sqrt(3) s |u|) exp(-sqrt(3) s |u|)
 
-`plus` draws rbf and matern directions in orthogonal blocks, which covers the
-space more evenly, and gives unit j the bandwidth g times 1/4, 1, 4 or 16 in turn.
-Draw numbers are part of the format: the same key gives the same network for ever.
+`plus` gives unit j the bandwidth g times 1/4, 1, 4 or 16 in turn, so that none
+has to be chosen. Draw numbers are part of the format: the same key gives the
+same network for ever.
 """
 
 import math
@@ -18,68 +18,48 @@ import numpy as np
 
 from npstream.model.generator import cauchy, normal
 from npstream.model.jit import jit
-from npstream.model.network import BIAS, Network
 from npstream.model.threshold import Floats
 
 RBF, LAPLACIAN, MATERN = range(3)
 
-_WEIGHT_SD = 1e-4
+WEIGHT_SD = 1e-4
+"""Weights and bias begin around zero."""
+
 _BANDWIDTHS = (0.25, 1.0, 4.0, 16.0)
 _MATERN_DOF = 3
 
 
 @jit
-def draw_network(key: np.uint64, kernel: int, g: float, blocks: bool, net: Network, rows: Floats) -> int:
-    """Fill alpha, wc, ws and the bias of `net`; answers the number of draws taken.
-
-    `blocks` asks for orthogonal blocks and the spread of bandwidths. `rows` is
-    scratch, float64[D, d].
-    """
-    d, units = net.alpha.shape
-    draws = _draw_directions(key, kernel, rows)
-    if blocks and kernel != LAPLACIAN:
-        draws = _orthogonalise(key, draws, rows)
-    if kernel == MATERN:
-        draws = _divide_by_chi(key, draws, rows)
-    for j in range(units):
-        spread = _BANDWIDTHS[j % 4] if blocks else 1.0
-        scale = math.sqrt(2.0 * g * spread)
-        for i in range(d):
-            net.alpha[i, j] = scale * rows[j, i]
-    return _draw_weights(key, draws, net)
-
-
-@jit
-def _draw_directions(key: np.uint64, kernel: int, rows: Floats) -> int:
-    units, d = rows.shape
+def draw_directions(key: np.uint64, kernel: int, g: float, spread: bool, alpha: Floats) -> int:
+    """Fill `alpha`, float64[d, D]; answers the number of draws taken. `spread` asks for several bandwidths."""
+    d, units = alpha.shape
     draws = 0
     for j in range(units):
+        scale = math.sqrt(2.0 * g * (_BANDWIDTHS[j % 4] if spread else 1.0))
         for i in range(d):
-            rows[j, i] = cauchy(key, draws) if kernel == LAPLACIAN else normal(key, draws)
+            alpha[i, j] = scale * (cauchy(key, draws) if kernel == LAPLACIAN else normal(key, draws))
             draws += 2
+    return _divide_by_chi(key, draws, alpha) if kernel == MATERN else draws
+
+
+@jit
+def draw_weights(key: np.uint64, draws: int, wc: Floats, ws: Floats) -> int:
+    """Fill the weights of all units from draw number `draws` on; answers the number of draws taken so far."""
+    for j in range(wc.size):
+        wc[j] = WEIGHT_SD * normal(key, draws)
+        ws[j] = WEIGHT_SD * normal(key, draws + 2)
+        draws += 4
     return draws
 
 
 @jit
-def _orthogonalise(key: np.uint64, draws: int, rows: Floats) -> int:
-    """Gram-Schmidt (modified, fixed order) in blocks of d rows; lengths drawn anew as those of normal vectors."""
-    units, d = rows.shape
-    for j in range(units):
-        for k in range(j - j % d, j):
-            _subtract(rows, j, k, _inner(rows, j, k))
-        _stretch(rows, j, 1.0 / math.sqrt(_inner(rows, j, j)))
-    for j in range(units):
-        _stretch(rows, j, _chi(key, draws, d))
-        draws += 2 * d
-    return draws
-
-
-@jit
-def _divide_by_chi(key: np.uint64, draws: int, rows: Floats) -> int:
-    """Turn normal rows into Student t rows."""
-    for j in range(rows.shape[0]):
-        _stretch(rows, j, math.sqrt(1.0 * _MATERN_DOF) / _chi(key, draws, _MATERN_DOF))
+def _divide_by_chi(key: np.uint64, draws: int, alpha: Floats) -> int:
+    """Turn normal directions into Student t directions."""
+    for j in range(alpha.shape[1]):
+        factor = math.sqrt(1.0 * _MATERN_DOF) / _chi(key, draws, _MATERN_DOF)
         draws += 2 * _MATERN_DOF
+        for i in range(alpha.shape[0]):
+            alpha[i, j] *= factor
     return draws
 
 
@@ -91,33 +71,3 @@ def _chi(key: np.uint64, draws: int, dof: int) -> float:
         value = normal(key, draws + 2 * k)
         total += value * value
     return math.sqrt(total)
-
-
-@jit
-def _inner(rows: Floats, j: int, k: int) -> float:
-    total = 0.0
-    for i in range(rows.shape[1]):
-        total += rows[j, i] * rows[k, i]
-    return total
-
-
-@jit
-def _subtract(rows: Floats, j: int, k: int, times: float) -> None:
-    for i in range(rows.shape[1]):
-        rows[j, i] -= times * rows[k, i]
-
-
-@jit
-def _stretch(rows: Floats, j: int, factor: float) -> None:
-    for i in range(rows.shape[1]):
-        rows[j, i] *= factor
-
-
-@jit
-def _draw_weights(key: np.uint64, draws: int, net: Network) -> int:
-    for j in range(net.wc.size):
-        net.wc[j] = _WEIGHT_SD * normal(key, draws)
-        net.ws[j] = _WEIGHT_SD * normal(key, draws + 2)
-        draws += 4
-    net.head[BIAS] = _WEIGHT_SD * normal(key, draws)
-    return draws + 2

@@ -34,9 +34,22 @@ def jit(function: F) -> F:
 
     Never fails for want of a writable cache directory: it then compiles anew in every process.
     """
+    return _compile(function, inline=False)
+
+
+def jit_inline(function: F) -> F:
+    """Like `jit`, and copied into its callers.
+
+    For functions that take a whole state: passing its hundred words on the stack costs more than their work.
+    """
+    return _compile(function, inline=True)
+
+
+def _compile(function: F, *, inline: bool) -> F:
     if DISABLED:
         return function
-    compiled = _njit(nogil=True, fastmath=False, error_model="numpy", boundscheck=False, _nrt=False)(function)
+    options = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+    compiled = _njit(**options, forceinline=inline)(function)
     _try_cache(compiled)
     return cast(F, compiled)
 

@@ -4,14 +4,13 @@ Score precedes learning, scoring changes nothing that was learned, and one event
 follows another, so that any split of a sequence into calls gives the same bytes.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from npstream.model.generator import uniform
-from npstream.model.jit import jit
+from npstream.model.jit import jit, jit_inline
 from npstream.model.maths import exp
 from npstream.model.network import GAMMA, PRIOR, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
@@ -35,16 +34,19 @@ _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite for ever.
 _PAPER_MU_MAX = 1e6
 _PAPER_GAMMA_MIN, _PAPER_GAMMA_MAX = 1e-6, 1e6
-# Directions learn at their own rate, eta * 10 / sqrt(d).
-_ALPHA_GAIN = 10.0
 
 
 class Plan(NamedTuple):
-    """The parameters as the kernel reads them."""
+    """The parameters as the kernel reads them.
+
+    `scale` is the paper's 1/sqrt(D) of eq. 9, or 1; `eta_alpha` the rate of the directions under Adagrad.
+    """
 
     preset: int
     input: int
+    scale: float
     eta: float
+    eta_alpha: float
     beta: float
     lam: float
     stochastic: bool
@@ -135,14 +137,14 @@ def run(feed: Feed, plan: Plan, rule: Rule, state: State, work: Scratch, rows: R
             _label(f, feed.y[e], decision, plan, rule, state, work)
 
 
-@jit
+@jit_inline
 def _free(decision: int, tally: Ints) -> None:
     """An alarm is no longer waiting for its label."""
     if decision > 0:
         tally[OUTSTANDING] -= 1
 
 
-@jit
+@jit_inline
 def _score(feed: Feed, e: int, plan: Plan, state: State, work: Scratch) -> float:
     if plan.preset == EXTERNAL:
         return float(feed.score[e])
@@ -152,7 +154,7 @@ def _score(feed: Feed, e: int, plan: Plan, state: State, work: Scratch) -> float
     return _score_features(plan, state, work)
 
 
-@jit
+@jit_inline
 def _score_features(plan: Plan, state: State, work: Scratch) -> float:
     if plan.input == ZSCORE:
         standardise(work.x, state.scaler.mean, state.scaler.inv_sd, work.z)
@@ -161,16 +163,10 @@ def _score_features(plan: Plan, state: State, work: Scratch) -> float:
     else:
         for i in range(work.z.size):
             work.z[i] = work.x[i]
-    return forward(state.net, _scale(plan, work), work)
+    return forward(state.net, plan.scale, work)
 
 
-@jit
-def _scale(plan: Plan, work: Scratch) -> float:
-    """The paper's 1/sqrt(D) (eq. 9); `plus` leaves it to Adagrad."""
-    return 1.0 / math.sqrt(work.t.size) if plan.preset == PAPER else 1.0
-
-
-@jit
+@jit_inline
 def _label(f: float, y: int, decision: int, plan: Plan, rule: Rule, state: State, work: Scratch) -> None:
     """Account for a label, then learn from it unless the model is frozen."""
     settle(y, decision, rule, state.level, state.tally)
@@ -184,7 +180,7 @@ def _label(f: float, y: int, decision: int, plan: Plan, rule: Rule, state: State
         track(f, rule.tau, state.level, state.tally)
 
 
-@jit
+@jit_inline
 def _learn(f: float, y: int, plan: Plan, tau: float, state: State, work: Scratch) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
     _descend(f, y, plan, state, work)
@@ -201,7 +197,7 @@ def _learn(f: float, y: int, plan: Plan, tau: float, state: State, work: Scratch
         _descend(_score_features(plan, state, work), 1, plan, state, work)
 
 
-@jit
+@jit_inline
 def _draw_target(plan: Plan, state: State, work: Scratch) -> None:
     """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
     scaler, clock = state.scaler, state.clock
@@ -211,23 +207,23 @@ def _draw_target(plan: Plan, state: State, work: Scratch) -> None:
         work.x[i] = scaler.low[i] + share * (scaler.high[i] - scaler.low[i])
 
 
-@jit
+@jit_inline
 def _descend(f: float, y: int, plan: Plan, state: State, work: Scratch) -> None:
     """One step of the network on the weighted loss of this event."""
     if plan.preset == PLUS:
         mu = _weight(y, plan, state)
         # Logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores.
         g = -y * mu / (1.0 + exp(y * f))
-        adagrad_step(state.net, g, plan.eta, plan.eta * _ALPHA_GAIN / math.sqrt(work.z.size), work)
+        adagrad_step(state.net, g, plan.eta, plan.eta_alpha, work)
     else:
         mu = _paper_weight(y, plan, state)
         # l^2(m) exp(m) of eqs. 14-16, written so that it cannot overflow.
         decay = exp(-abs(f))
         g = -y * mu * decay / ((1.0 + decay) * (1.0 + decay))
-        sgd_step(state.net, g, _scale(plan, work), plan.eta * _fading(plan, state.clock), plan.lam, work)
+        sgd_step(state.net, g, plan.scale, plan.eta * _fading(plan, state.clock), plan.lam, work)
 
 
-@jit
+@jit_inline
 def _weight(y: int, plan: Plan, state: State) -> float:
     """mu of eq. 13 with a forgetful share of targets; one-class targets are half of what is learned."""
     head = state.net.head
@@ -237,7 +233,7 @@ def _weight(y: int, plan: Plan, state: State) -> float:
     return float(min(mu, _MU_MAX))
 
 
-@jit
+@jit_inline
 def _paper_weight(y: int, plan: Plan, state: State) -> float:
     """mu of eq. 13 (Algorithm 1, line 8); the classes of one-class mode are balanced by construction."""
     clock, gamma = state.clock, state.net.head[GAMMA]
@@ -247,13 +243,13 @@ def _paper_weight(y: int, plan: Plan, state: State) -> float:
     return float(min(cost * share, _PAPER_MU_MAX))
 
 
-@jit
+@jit_inline
 def _fading(plan: Plan, clock: Ints) -> float:
     """(1 + lambda (t - 1))^-1 of Algorithm 1, line 13."""
     return float(1.0 / (1.0 + plan.lam * (clock[LEARNED_NEG] + clock[LEARNED_POS] - 1)))
 
 
-@jit
+@jit_inline
 def _move_gamma(f: float, plan: Plan, tau: float, state: State) -> None:
     """gamma (1 + beta (P_fa - tau)), P_fa the share of f > 0 among the last W negatives (eq. 17)."""
     clock, window, head = state.clock, state.window, state.net.head
@@ -266,7 +262,7 @@ def _move_gamma(f: float, plan: Plan, tau: float, state: State) -> None:
     head[GAMMA] = _clamp(head[GAMMA] * (1.0 + plan.beta * _fading(plan, clock) * (share - tau)), plan.preset)
 
 
-@jit
+@jit_inline
 def _move_gamma_stochastic(f: float, y: int, plan: Plan, tau: float, state: State) -> None:
     """gamma + beta (1{y = -1} t/n- l(y f) - tau): the additive form of section IV."""
     clock, head = state.clock, state.net.head
@@ -276,7 +272,7 @@ def _move_gamma_stochastic(f: float, y: int, plan: Plan, tau: float, state: Stat
     head[GAMMA] = _clamp(head[GAMMA] + plan.beta * _fading(plan, clock) * (error - tau), plan.preset)
 
 
-@jit
+@jit_inline
 def _clamp(gamma: float, preset: int) -> float:
     if preset == PLUS:
         return min(max(gamma, _GAMMA_MIN), _GAMMA_MAX)

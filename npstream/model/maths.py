@@ -8,6 +8,8 @@ fdlibm. `sincos` has no branches, so that a loop over units becomes vector code.
 
 import math
 
+import numpy as np
+
 from npstream.model.jit import jit
 
 # x + _ROUND - _ROUND is x rounded to the nearest integer for |x| < 2**51.
@@ -44,7 +46,11 @@ _SQRT_HALF = 0.7071067811865476
 def sincos(angle: float) -> tuple[float, float]:
     """Sine and cosine of `angle` clamped to +-2**20, each within about one unit in the last place."""
     p = min(max(angle, -LARGEST_ANGLE), LARGEST_ANGLE)
-    k = (p * _TWO_OVER_PI + _ROUND) - _ROUND
+    shifted = p * _TWO_OVER_PI + _ROUND
+    k = shifted - _ROUND
+    # The last bits of `shifted` are those of k: odd exchanges the two functions, 2 and 3 (1 and 2) turn the sign.
+    n = np.float64(shifted).view(np.int64)
+    odd = n & 1 == 1
     # p - k pi/2 as a sum x + y, |y| far below the last place of x.
     a = p - k * _PIO2_1
     w = k * _PIO2_2
@@ -59,13 +65,10 @@ def sincos(angle: float) -> tuple[float, float]:
     head = 1.0 - half
     tail = z * (z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6))))))
     cosine = head + (((1.0 - head) - half) + (tail - x * y))
-    # k mod 4 in floating point: odd exchanges the two, 2 and 3 (1 and 2) turn the sign.
-    quarter = k - 4.0 * ((0.25 * k + _ROUND) - _ROUND)
-    odd = quarter * quarter == 1.0
     s = cosine if odd else sine
     c = sine if odd else cosine
-    s = -s if (quarter == -1.0) or (quarter * quarter == 4.0) else s
-    c = -c if (quarter == 1.0) or (quarter * quarter == 4.0) else c
+    s = np.int64(np.float64(s).view(np.int64) ^ ((n & 2) << 62)).view(np.float64)
+    c = np.int64(np.float64(c).view(np.int64) ^ (((n + 1) & 2) << 62)).view(np.float64)
     return s, c
 
 
@@ -79,7 +82,8 @@ def exp(exponent: float) -> float:
     x = high - low
     t = x * x
     c = x - t * (_E1 + t * (_E2 + t * (_E3 + t * (_E4 + t * _E5))))
-    return math.ldexp(1.0 - ((low - (x * c) / (2.0 - c)) - high), int(k))
+    power = np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+    return float((1.0 - ((low - (x * c) / (2.0 - c)) - high)) * power)
 
 
 @jit

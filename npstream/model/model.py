@@ -1,8 +1,8 @@
 """One online Neyman-Pearson classifier: what a notebook and a stream worker both hold."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+import math
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Self
 
 import numpy as np
@@ -11,9 +11,11 @@ import numpy.typing as npt
 from npstream.errors import SettingsError
 from npstream.model import coldstart, kernel
 from npstream.model import threshold as gate
-from npstream.model.generator import key_of
+from npstream.model.generator import key_of, normal
+from npstream.model.inputs import Observation, labels_of, names_of, rows_of, scores_of
 from npstream.model.jit import DISABLED
-from npstream.model.network import BIAS_ACC, GAMMA, PRIOR
+from npstream.model.network import BIAS, GAMMA, PRIOR
+from npstream.model.outcome import Op, Outcome, empty_rows
 from npstream.model.params import Params
 from npstream.model.state import (
     Array,
@@ -24,50 +26,10 @@ from npstream.model.state import (
     state_digest,
     state_from_bytes,
 )
+from npstream.model.threshold import Floats
 
-Floats = npt.NDArray[np.float64]
-Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
-
-
-class Op(IntEnum):
-    """What to do with one row of a batch."""
-
-    SCORE = kernel.SCORE
-    """Score and decide; the observation waits for its label (`slot`)."""
-    SCORE_LEARN = kernel.SCORE_LEARN
-    """Score and decide, then learn from the label that came along."""
-    LEARN = kernel.LEARN
-    """The label of an observation decided earlier: score it anew, learn."""
-    RELEASE = kernel.RELEASE
-    """An observation will never get a label: its alarm is no longer outstanding."""
-
-
-class Reason(IntEnum):
-    """Why a decision is what it is."""
-
-    SCORE = gate.BY_SCORE
-    WARMUP = gate.BY_WARMUP
-    BUDGET = gate.BY_BUDGET
-    INVALID = 3
-    """Never made here: for events that could not be decoded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What each row of a batch found, before it learned; one entry per row.
-
-    `decision` is 1 or -1 (0 for RELEASE), for LEARN the published one. `score`
-    of a LEARN row is that of the current model. `threshold`, `gamma`, `fpr`
-    (recent estimate) and `t` (events learned so far) are those decided with.
-    """
-
-    decision: npt.NDArray[np.int8]
-    reason: npt.NDArray[np.int8]
-    score: Floats
-    threshold: Floats
-    gamma: Floats
-    fpr: Floats
-    t: npt.NDArray[np.int64]
+# Under Adagrad the directions learn at their own rate, eta * 10 / sqrt(d).
+_ALPHA_GAIN = 10.0
 
 
 class Model:
@@ -99,18 +61,9 @@ class Model:
         state.clock[kernel.STREAM] = stream
         state.net.head[GAMMA] = 1.0
         state.net.head[PRIOR] = 0.5
-        state.net.head[BIAS_ACC] = 0.0
         if params.preset != "external":
-            kind = ("rbf", "laplacian", "matern").index(params.kernel)
             with np.errstate(over="ignore"):
-                state.clock[kernel.DRAWS] = coldstart.draw_network(
-                    _key(params.seed, stream),
-                    kind,
-                    params.g,
-                    params.preset == "plus",
-                    state.net,
-                    np.empty((params.D, params.d)),
-                )
+                _draw(params, _key(params.seed, stream), state)
         return cls(params, state)
 
     def with_params(self, params: Params) -> Self:
@@ -143,37 +96,17 @@ class Model:
         (`learning=False`) still charges the budget and counts. Shapes and values
         are trusted.
         """
-        n = code.size
-        outcome = Outcome(
-            decision=np.empty(n, np.int8),
-            reason=np.empty(n, np.int8),
-            score=np.empty(n, np.float64),
-            threshold=np.empty(n, np.float64),
-            gamma=np.empty(n, np.float64),
-            fpr=np.empty(n, np.float64),
-            t=np.empty(n, np.int64),
-        )
-        rows = kernel.Rows(
-            outcome.decision,
-            outcome.reason,
-            outcome.score,
-            outcome.threshold,
-            outcome.gamma,
-            outcome.fpr,
-            outcome.t,
-        )
+        rows = empty_rows(code.size)
         feed = kernel.Feed(code, x, score, y, slot, decided)
-        if DISABLED:
-            with np.errstate(over="ignore"):
-                kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
-        else:
+        # Interpreted, the generator's wrapping multiplications would warn.
+        with np.errstate(over="ignore") if DISABLED else nullcontext():
             kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
-        return outcome
+        return Outcome(*rows)
 
     def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:
         """Test, then train, over rows in order: each is decided by what was learned before it."""
         rows, scores = self._rows(X)
-        labels = _labels(y, len(rows))
+        labels = labels_of(y, len(rows))
         return self._run_all(Op.SCORE_LEARN, rows, scores, labels)
 
     def learn_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -325,43 +258,27 @@ class Model:
         return self.run(np.full(n, op, np.int8), rows, scores, labels, np.full(n, -1, np.int32), np.empty(0, np.int8))
 
     def _rows(self, X: npt.ArrayLike) -> tuple[npt.NDArray[np.float32], Floats]:
-        """Features (none for external) and scores (zero unless external) of a batch, checked."""
+        """Features (none for external) and scores (zero unless external) of a batch."""
         if self.params.preset == "external":
-            scores = np.ascontiguousarray(X, np.float64).reshape(-1)
-            _refuse_unless(bool(np.isfinite(scores).all()), "scores: not all are finite numbers")
+            scores = scores_of(X)
             return np.empty((scores.size, 0), np.float32), scores
-        d = self.params.d
-        rows = np.ascontiguousarray(X, np.float32)
-        _refuse_unless(rows.ndim == 2 and rows.shape[1] == d, f"X: shape {rows.shape} is not (rows, {d})")
-        _refuse_unless(bool(np.isfinite(rows).all()), "X: not all features are finite float32 numbers")
+        rows = rows_of(X, self.params.d)
         return rows, np.zeros(len(rows), np.float64)
 
     def _row(self, x: Observation) -> npt.ArrayLike:
         if isinstance(x, Mapping):
-            names = tuple(sorted(x))
-            if self._names is None:
-                self._names = names
-            _refuse_unless(
-                names == self._names, f"x: features {', '.join(names)} are not {', '.join(self._names)} as before"
-            )
-            x = [x[name] for name in names]
-        row = np.asarray(x)
-        return row.reshape(1, -1) if self.params.preset != "external" else row.reshape(-1)
+            self._names = names_of(x, self._names)
+            x = [x[name] for name in self._names]
+        return np.asarray(x).reshape(1, -1)
 
 
-def _labels(y: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
-    """Labels as 1 and -1; 0 and false count as non-target."""
-    given = np.asarray(y)
-    _refuse_unless(given.shape == (n,), f"y: shape {given.shape} is not ({n},), one label for each row")
-    known = np.isin(given, (1, 0, -1))
-    if not known.all():
-        _refuse_unless(False, f"y: label {given[~known][0]!r} is not one of 1, -1, 0, true, false")
-    return np.where(given > 0, 1, -1).astype(np.int8)
-
-
-def _refuse_unless(holds: bool, problem: str) -> None:
-    if not holds:
-        raise SettingsError([problem])
+def _draw(params: Params, key: np.uint64, state: kernel.State) -> None:
+    net = state.net
+    kind = ("rbf", "laplacian", "matern").index(params.kernel)
+    draws = coldstart.draw_directions(key, kind, params.g, params.preset == "plus", net.alpha)
+    draws = coldstart.draw_weights(key, draws, net.wc, net.ws)
+    net.head[BIAS] = coldstart.WEIGHT_SD * normal(key, draws)
+    state.clock[kernel.DRAWS] = draws + 2
 
 
 def _key(seed: int, stream: int) -> np.uint64:
@@ -371,10 +288,13 @@ def _key(seed: int, stream: int) -> np.uint64:
 def _plan_of(params: Params, stream: int) -> kernel.Plan:
     with np.errstate(over="ignore"):
         key = _key(params.seed, stream)
+    features = max(params.d, 1)
     return kernel.Plan(
         preset=("plus", "paper", "external").index(params.preset),
         input=("raw", "unit", "zscore").index(params.input),
+        scale=1.0 / math.sqrt(params.D) if params.preset == "paper" else 1.0,
         eta=params.eta,
+        eta_alpha=params.eta * _ALPHA_GAIN / math.sqrt(features),
         beta=params.beta,
         lam=params.lam,
         stochastic=params.gamma_update == "stochastic",

@@ -11,7 +11,7 @@ vector code. Equation numbers are those of Can and Ozkan (2020).
 import math
 from typing import NamedTuple
 
-from npstream.model.jit import jit
+from npstream.model.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
 from npstream.model.maths import sincos
 from npstream.model.threshold import Floats
@@ -49,45 +49,48 @@ class Scratch(NamedTuple):
     t: Floats
 
 
-@jit
+@jit_inline
 def forward(net: Network, scale: float, work: Scratch) -> float:
     """The score of work.z; leaves cosines and sines in `work` for a gradient step."""
     _angles(net.alpha, work.z, work.t)
-    _features(work.t, work.cos, work.sin)
-    _weigh(net.wc, net.ws, work.cos, work.sin, work.t)
+    _features(net.wc, net.ws, work.cos, work.sin, work.t)
     return float(scale * lane_sum(work.t, work.t.size) + net.head[BIAS])
 
 
 @jit
 def _angles(alpha: Floats, z: Floats, t: Floats) -> None:
-    """alpha'z for every unit. Four features at a time spare memory traffic and keep the order of the sum."""
+    """alpha'z of every unit. Several features at a time spare memory traffic and keep the order of the sum."""
     d, units = alpha.shape
-    for j in range(units):
-        t[j] = 0.0
-    whole = d - d % 4
-    for i in range(0, whole, 4):
+    first = d % 4
+    if first == 1:
+        for j in range(units):
+            t[j] = alpha[0, j] * z[0]
+    elif first == 2:
+        for j in range(units):
+            t[j] = alpha[0, j] * z[0] + alpha[1, j] * z[1]
+    elif first == 3:
+        for j in range(units):
+            t[j] = (alpha[0, j] * z[0] + alpha[1, j] * z[1]) + alpha[2, j] * z[2]
+    else:
+        for j in range(units):
+            t[j] = 0.0
+    for i in range(first, d, 4):
         z0, z1, z2, z3 = z[i], z[i + 1], z[i + 2], z[i + 3]
         for j in range(units):
             t[j] = (((t[j] + alpha[i, j] * z0) + alpha[i + 1, j] * z1) + alpha[i + 2, j] * z2) + alpha[i + 3, j] * z3
-    for i in range(whole, d):
-        z0 = z[i]
-        for j in range(units):
-            t[j] += alpha[i, j] * z0
 
 
 @jit
-def _features(angle: Floats, cos: Floats, sin: Floats) -> None:
-    for j in range(angle.size):
-        sin[j], cos[j] = sincos(angle[j])
-
-
-@jit
-def _weigh(wc: Floats, ws: Floats, cos: Floats, sin: Floats, t: Floats) -> None:
+def _features(wc: Floats, ws: Floats, cos: Floats, sin: Floats, t: Floats) -> None:
+    """Angles in t become cosines, sines and, in t again, what each unit adds to the score."""
     for j in range(t.size):
-        t[j] = wc[j] * cos[j] + ws[j] * sin[j]
+        s, c = sincos(t[j])
+        cos[j] = c
+        sin[j] = s
+        t[j] = wc[j] * c + ws[j] * s
 
 
-@jit
+@jit_inline
 def _slopes(net: Network, g: float, work: Scratch) -> None:
     """g * df/d(angle) of every unit into work.t, with the weights before their own step (eq. 16)."""
     t, cos, sin, wc, ws = work.t, work.cos, work.sin, net.wc, net.ws
@@ -104,7 +107,7 @@ def _turn(alpha: Floats, z: Floats, t: Floats) -> None:
             alpha[i, j] -= t[j] * zi
 
 
-@jit
+@jit_inline
 def adagrad_step(net: Network, g: float, eta: float, eta_alpha: float, work: Scratch) -> None:
     """One step against the gradient g of the loss by f: per-weight Adagrad, one accumulator per direction."""
     _slopes(net, g, work)
@@ -140,17 +143,17 @@ def _adagrad(w: Floats, acc: Floats, feature: Floats, g: float, eta: float) -> N
         w[j] -= eta * slope / math.sqrt(acc[j] + _ACC_FLOOR)
 
 
-@jit
+@jit_inline
 def sgd_step(net: Network, g: float, scale: float, eta: float, lam: float, work: Scratch) -> None:
     """One plain step (eqs. 14-16): as printed, the direction's gradient has no factor `scale`."""
-    _slopes(net, eta * g, work)
+    _sgd(net.wc, net.ws, work.cos, work.sin, work.t, eta * g, eta * g * scale, eta * lam)
     _turn(net.alpha, work.z, work.t)
-    _sgd(net.wc, work.cos, eta * g * scale, eta * lam)
-    _sgd(net.ws, work.sin, eta * g * scale, eta * lam)
     net.head[BIAS] -= eta * g
 
 
 @jit
-def _sgd(w: Floats, feature: Floats, step: float, shrink: float) -> None:
-    for j in range(w.size):
-        w[j] -= shrink * w[j] + step * feature[j]
+def _sgd(wc: Floats, ws: Floats, cos: Floats, sin: Floats, t: Floats, turn: float, step: float, shrink: float) -> None:
+    for j in range(t.size):
+        t[j] = turn * (ws[j] * cos[j] - wc[j] * sin[j])
+        wc[j] -= shrink * wc[j] + step * cos[j]
+        ws[j] -= shrink * ws[j] + step * sin[j]

@@ -16,6 +16,7 @@ The bytes are these arrays in this order, little-endian, without padding.
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
 from npstream.model.threshold import LEVELS, TALLIES
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 
 def empty_state(params: Params) -> State:

@@ -1,0 +1,53 @@
+"""Reading what a notebook user hands over: rows, dicts, scores, labels.
+
+Everything raises `SettingsError` naming the argument, what it is and what is
+allowed, before anything can reach a weight.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from npstream.errors import SettingsError
+from npstream.model.threshold import Floats
+
+Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
+
+
+def rows_of(X: npt.ArrayLike, d: int) -> npt.NDArray[np.float32]:
+    """Features as float32[rows, d]."""
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(X, np.float32)
+    _refuse_unless(rows.ndim == 2 and rows.shape[1] == d, f"X: shape {rows.shape} is not (rows, {d})")
+    _refuse_unless(bool(np.isfinite(rows).all()), "X: not all features are finite float32 numbers")
+    return rows
+
+
+def scores_of(X: npt.ArrayLike) -> Floats:
+    """Scores as float64[rows]."""
+    scores = np.ascontiguousarray(X, np.float64).reshape(-1)
+    _refuse_unless(bool(np.isfinite(scores).all()), "scores: not all are finite numbers")
+    return scores
+
+
+def labels_of(y: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
+    """Labels as 1 and -1; 0 and false count as non-target."""
+    given = np.asarray(y)
+    _refuse_unless(given.shape == (n,), f"y: shape {given.shape} is not ({n},), one label for each row")
+    unknown = given[~np.isin(given, (1, 0, -1))]
+    _refuse_unless(unknown.size == 0, f"y: label {unknown[:1].tolist()} is not one of 1, -1, 0, true, false")
+    return np.where(given > 0, 1, -1).astype(np.int8)
+
+
+def names_of(x: Mapping[str, float], known: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The names of a dict's features in sorted order; they must be those seen before, if any were."""
+    names = tuple(sorted(x))
+    if known is not None:
+        _refuse_unless(names == known, f"x: features {', '.join(names)} are not {', '.join(known)} as before")
+    return names
+
+
+def _refuse_unless(holds: bool, problem: str) -> None:
+    if not holds:
+        raise SettingsError([problem])

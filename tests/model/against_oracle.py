@@ -1,0 +1,108 @@
+"""Run the kernel and the oracle over the same events and say how far they are apart.
+
+As a command (`python -m tests.model.against_oracle 500`) it prints one line per
+case, so that a test can run it with the compiler switched off.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from npstream.model import Model, Op, Params, Reason
+from tests import naive
+from tests.model.streams import Feed, at_once, delayed
+
+SHAPES = ((1, 1), (2, 100), (5, 13), (8, 40), (29, 16))
+_OPS = {Op.SCORE: naive.SCORE, Op.SCORE_LEARN: naive.SCORE_LEARN, Op.LEARN: naive.LEARN, Op.RELEASE: naive.RELEASE}
+
+
+class Case(NamedTuple):
+    """One set of parameters, and whether labels come late."""
+
+    params: Params
+    late: bool = False
+
+
+class Gap(NamedTuple):
+    """How many rows differ in decision, reason or count, and the largest difference of any number."""
+
+    rows: int
+    differing: int
+    largest: float
+
+
+def cases() -> dict[str, Case]:
+    """Five shapes of both presets, then every option once."""
+    found = {
+        f"{preset}-{d}x{D}": Case(Params(preset=preset, d=d, D=D, tau=0.05, seed=d))
+        for preset in ("plus", "paper")
+        for d, D in SHAPES
+    }
+    found |= {
+        "plus-late": Case(Params(d=3, D=20, tau=0.1), late=True),
+        "plus-late-issue": Case(Params(d=3, D=20, tau=0.1, charge="issue", budget=2), late=True),
+        "plus-tight-budget": Case(Params(d=2, D=20, tau=0.02, budget=1)),
+        "plus-one-class": Case(Params(d=2, D=20, tau=0.1, one_class=True)),
+        "plus-frozen": Case(Params(d=2, D=20, tau=0.1, learning=False)),
+        "plus-matern": Case(Params(d=3, D=20, tau=0.1, kernel="matern")),
+        "paper-late": Case(Params(preset="paper", d=3, D=20, tau=0.1), late=True),
+        "paper-one-class": Case(Params(preset="paper", d=2, D=20, tau=0.1, one_class=True, input="zscore")),
+        "paper-stochastic": Case(Params(preset="paper", d=2, D=20, tau=0.1, gamma_update="stochastic", lam=1e-3)),
+        "paper-unit": Case(Params(preset="paper", d=3, D=20, tau=0.1, input="unit", kernel="laplacian")),
+        "paper-zscore": Case(Params(preset="paper", d=3, D=20, tau=0.1, input="zscore", beta=0.01)),
+        "external": Case(Params(preset="external", tau=0.05)),
+        "external-late": Case(Params(preset="external", tau=0.05, charge="issue", budget=2), late=True),
+    }
+    return found
+
+
+def compare(case: Case, events: int) -> Gap:
+    """Kernel and oracle from the same initial weights over the same events."""
+    feed = (delayed if case.late else at_once)(case.params, events, seed=7)
+    model = Model.create(case.params, stream=3)
+    oracle = naive.Naive(case.params, stream=3)
+    if case.params.preset != "external":
+        start = model.arrays()
+        oracle.alpha, oracle.wc, oracle.ws = start["alpha"].T.copy(), start["wc"].copy(), start["ws"].copy()
+        oracle.b = float(start["head"][2])
+    got = feed.run(model)
+    expected = oracle.run(_events(feed))
+    differing, largest = 0, 0.0
+    for e, row in enumerate(expected):
+        exact = (int(got.decision[e]), Reason(int(got.reason[e])).name.lower(), int(got.t[e]))
+        differing += exact != (row.decision, row.reason, row.t)
+        numbers = (got.score[e], got.threshold[e], got.gamma[e], got.fpr[e])
+        asked = (row.score, row.threshold, row.gamma, row.fpr)
+        largest = max(largest, *(abs(float(a) - b) for a, b in zip(numbers, asked, strict=True)))
+    differing += _counters(model) != _oracle_counters(oracle)
+    return Gap(len(expected), differing, largest)
+
+
+def _events(feed: Feed) -> list[naive.Event]:
+    return [
+        naive.Event(
+            _OPS[Op(int(feed.code[e]))],
+            feed.x[e].astype(np.float64),
+            int(feed.y[e]),
+            int(feed.slot[e]) if feed.slot[e] >= 0 else None,
+            float(feed.score[e]),
+        )
+        for e in range(len(feed.code))
+    ]
+
+
+def _counters(model: Model) -> tuple[int, ...]:
+    counted = (model.negatives, model.positives, model.false_alarms, model.detections)
+    return (*counted, model.outstanding, model.held, model.withheld)
+
+
+def _oracle_counters(oracle: naive.Naive) -> tuple[int, ...]:
+    gate = oracle.gate
+    counted = (gate.negatives, gate.positives, gate.false_alarms, gate.detections)
+    return (*counted, gate.outstanding, gate.held, gate.withheld)
+
+
+if __name__ == "__main__":
+    for name, case in cases().items():
+        print(name, *compare(case, int(sys.argv[1])))

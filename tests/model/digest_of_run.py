@@ -1,0 +1,25 @@
+"""Print the state digest of a fixed run of every preset, for comparison between processes and processors."""
+
+from npstream.model import Model, Params
+from tests.model.streams import at_once, delayed
+
+RUNS = {
+    "plus": Params(d=7, D=37, tau=0.05, seed=11),
+    "plus-one-class": Params(d=3, D=21, tau=0.1, one_class=True),
+    "paper": Params(preset="paper", d=7, D=37, tau=0.05, input="unit"),
+    "external": Params(preset="external", tau=0.02),
+}
+
+
+def digest(name: str, sizes: list[int] | None = None) -> str:
+    """The digest after 1,500 events with labels and 1,500 with late ones, in batches of the given sizes."""
+    params = RUNS[name]
+    model = Model.create(params, stream=2)
+    at_once(params, 1500, seed=1).run(model, sizes=sizes)
+    delayed(params, 1500, seed=2).run(model, sizes=sizes)
+    return model.digest()
+
+
+if __name__ == "__main__":
+    for name in RUNS:
+        print(name, digest(name))

@@ -1,0 +1,83 @@
+"""The same events give the same bytes, however batched, in any process, on any processor."""
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npstream.model import Model, Params
+from tests.model.digest_of_run import RUNS, digest
+from tests.model.streams import delayed
+
+ROOT = Path(__file__).parents[2]
+
+GOLDEN = {
+    "plus": "79b5b478544b58d491007f8781bea627",
+    "plus-one-class": "99c69e0426c93fcc3026d18745611c37",
+    "paper": "49d630e3d74c2a62cb1c38a989245c09",
+    "external": "8be2095e7b3c857894fd3259f0f595af",
+}
+"""A change here is a change of the arithmetic: raise `ALGORITHM` with it."""
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_golden_digests(name: str) -> None:
+    """The state after a fixed stream is what this algorithm version has always given."""
+    assert digest(name) == GOLDEN[name]
+
+
+@pytest.mark.parametrize("size", [1, 7, 500])
+@pytest.mark.parametrize("name", RUNS)
+def test_batch_size_leaves_no_trace(name: str, size: int) -> None:
+    """Batches of 1, 7 and 500 end in the state of one batch."""
+    assert digest(name, sizes=[size] * 4000) == digest(name)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(0, 90), max_size=20))
+def test_any_split_gives_the_same_rows_and_state(sizes: list[int]) -> None:
+    """Decisions, scores and state do not depend on how a sequence is cut."""
+    params = Params(d=2, D=9, tau=0.1)
+    whole, cut = Model.create(params), Model.create(params)
+    feed = delayed(params, 300, seed=4)
+    expected, actual = feed.run(whole), feed.run(cut, sizes=sizes)
+
+    for name in ("decision", "reason", "score", "threshold", "gamma", "fpr", "t"):
+        np.testing.assert_array_equal(getattr(expected, name), getattr(actual, name))
+    assert whole.to_bytes() == cut.to_bytes()
+
+
+def _digests_elsewhere(cache: Path, **environment: str) -> dict[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.model.digest_of_run"],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)} | environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=True,
+    )
+    return {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
+    """A fresh process with an empty code cache ends in the same state."""
+    assert _digests_elsewhere(tmp_path) == {name: digest(name) for name in RUNS}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="asks for a plain x86-64")
+def test_a_processor_without_features_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Compiled for the plainest x86-64, every extension off, the run ends in the same state."""
+    plain = _digests_elsewhere(tmp_path, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES="")
+
+    assert plain == {name: digest(name) for name in RUNS}
