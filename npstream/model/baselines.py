@@ -2,7 +2,7 @@
 
 The same Lagrangian, sigmoid loss, class weights and multiplier as Algorithm 1,
 with f(z) = w'z + b instead of the network: what the network brings is the
-difference to it. `tracked` puts our threshold and budget behind its scores:
+difference to it. `TrackedOlnp` puts our threshold and budget behind its scores:
 what those bring is the difference between the two.
 """
 
@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.errors import SettingsError
+from npstream.model import Model, Outcome, Params, Reason
 from npstream.model.jit import jit
 from npstream.model.kernel import Bytes
 from npstream.model.maths import exp
-from npstream.model.model import Model, Outcome, Reason
-from npstream.model.params import Params
 from npstream.model.scaler import absorb, standardise
 from npstream.model.threshold import Floats, Ints
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model.model import Model, Op, Outcome
+from npstream.model import Model, Op, Outcome
 
 _BLOCK = 8192  # events a call: bounds the memory of the interleaved copy
 
