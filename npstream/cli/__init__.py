@@ -6,7 +6,7 @@ below.
 
 import importlib
 import sys
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -25,6 +25,9 @@ COMMANDS = {
     "audit": ("npstream.cli.audit:audit", "Recompute decisions and compare them with the published ones."),
     "inspect": ("npstream.cli.inspect:inspect", "What a partition knows: its checkpoint, history and differences."),
     "explain": ("npstream.cli.explain:explain", "Why one event was decided as it was."),
+    "export": ("npstream.cli.export:export", "Write a range of the events topic to a file."),
+    "lag": ("npstream.cli.lag:lag", "How far behind the group is, in records and seconds."),
+    "dlq": ("npstream.cli.dlq:dlq", "List, show and send back dead letters."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
 }
@@ -67,13 +70,20 @@ def cli() -> None:
     """
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point: errors of ours become one message and a documented exit code, never a traceback."""
-    from npstream.cli.exits import code_of
+    from npstream.cli.exits import INTERRUPTED, code_of
     from npstream.errors import NpstreamError
 
     try:
-        return cli.main(args=args, prog_name="npstream")
+        code = cli.main(args=args, prog_name="npstream", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except NpstreamError as error:
         click.echo(f"npstream: {error}", err=True)
         sys.exit(code_of(error))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("npstream: stopped by Ctrl-C", err=True)
+        sys.exit(INTERRUPTED)

@@ -90,6 +90,17 @@ def redrive(
     return Redriven(sent, foreign, dict(sorted(by_partition.items())))
 
 
+def paced(rate: float | None, clock: Callable[[], float], sleep: Callable[[float], None]) -> Callable[[int], None]:
+    """What waits, told how many were sent so far, so that no more than `rate` a second are; None never waits."""
+    started = clock()
+
+    def wait(sent: int) -> None:
+        if rate is not None:
+            sleep(max(0.0, started + sent / rate - clock()))
+
+    return wait
+
+
 def letter_json(letter: DeadLetter, text_of: Callable[[bytes | None], Any]) -> dict[str, Any]:
     """One dead letter in full; `text_of` turns bytes into what JSON can hold."""
     return {

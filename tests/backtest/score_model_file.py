@@ -3,6 +3,7 @@
 import json
 import struct
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 
 def load(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and arrays by name; the layout is in npstream/codec/snapshot.py and npstream/model/state.py."""
-    data = open(path, "rb").read()
+    data = Path(path).read_bytes()
     magic, _, _, length = struct.unpack_from("<8sHHI", data)
     assert magic == b"NPSTREAM", "not a model file"
     header = json.loads(data[16 : 16 + length])

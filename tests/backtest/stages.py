@@ -60,8 +60,7 @@ def stage(folder: Path, partitions: int = 1, **changes: Any) -> Stage:
 
 def tool(folder: Path, *arguments: str) -> Result:
     """Run a command on a stage's folder; errors of ours become their exit code and message, as for a user."""
-    name, *rest = arguments
-    return run_cli(name, *rest, "--config", str(folder / "settings.yaml"))
+    return run_cli(*arguments, "--config", str(folder / "settings.yaml"))
 
 
 def run_cli(*arguments: str) -> Result:

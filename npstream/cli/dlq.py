@@ -1,0 +1,179 @@
+"""`npstream dlq`: look at dead letters, send them back."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.tooling import one_partition_option, range_options
+
+if TYPE_CHECKING:
+    from npstream.ops.letters import Choice
+    from npstream.port import Log
+    from npstream.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  npstream dlq list --config config/kafka.yaml
+  npstream dlq show --config config/kafka.yaml --partition 3 --offset 120412
+  npstream dlq redrive --config config/kafka.yaml --reason wrong_length --dry-run"""
+)
+def dlq() -> None:
+    """Look at dead letters and send them back once their cause is mended."""
+
+
+def _choice_options(function: F) -> F:
+    function = range_options(function)
+    return click.option(
+        "--reason", "reasons", multiple=True, help="Only this reason, for instance wrong_length. May be given often."
+    )(function)
+
+
+@dlq.command(
+    "list",
+    epilog="""\b
+Example:
+  npstream dlq list --config config/kafka.yaml --reason not_json --from 2026-05-01T00:00:00Z
+
+\b
+--from and --to are times of the events, or their input offsets. Reads only.
+Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers.""",
+)
+@config_option()
+@set_option
+@_choice_options
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Dead letters shown one by one.")
+@json_option
+def list_letters(
+    config: Path,
+    assignments: tuple[str, ...],
+    begin: str | None,
+    end: str | None,
+    only: tuple[int, ...],
+    reasons: tuple[str, ...],
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Count dead letters by reason and show the first of them."""
+    settings = load_settings(config, assignments)
+
+    from npstream.backtest.lines import text_of
+    from npstream.ops.letters import chosen, counted, letter_json, list_text
+
+    with _opened(settings, only, reasons, begin, end) as (log, choice):
+        found, few = counted(chosen(log, choice), limit)
+    if as_json:
+        letters = [letter_json(letter, text_of) for letter in few]
+        echo_json({"total": found.total(), "by_reason": dict(found.most_common()), "letters": letters})
+    else:
+        click.echo(list_text(found, few))
+
+
+@dlq.command(
+    epilog="""\b
+Example:
+  npstream dlq show --config config/kafka.yaml --partition 3 --offset 120412
+
+\b
+The offset is that of the event, as `npstream dlq list` shows it. Reads only.
+Exit codes: 0 shown; 2 no such dead letter; 3 settings refused; 4 brokers."""
+)
+@config_option()
+@set_option
+@one_partition_option
+@click.option("--offset", type=click.IntRange(0), required=True, help="Input offset of the event.")
+@json_option
+def show(config: Path, assignments: tuple[str, ...], partition: int, offset: int, as_json: bool) -> None:
+    """Show one dead letter in full: the event as it was sent, and what is wrong with it."""
+    settings = load_settings(config, assignments)
+
+    from npstream.backtest.lines import text_of
+    from npstream.errors import UsageError
+    from npstream.ops.letters import chosen, letter_json, letter_text
+
+    with _opened(settings, (partition,), (), str(offset), str(offset + 1)) as (log, choice):
+        found = list(chosen(log, choice))
+    if not found:
+        raise UsageError(f"no dead letter for offset {offset} of partition {partition}; see `npstream dlq list`")
+    echo_json(letter_json(found[-1], text_of)) if as_json else click.echo(letter_text(found[-1]))
+
+
+@dlq.command(
+    epilog="""\b
+Example:
+  npstream dlq redrive --config config/kafka.yaml --reason wrong_length --rate 100 --dry-run
+
+\b
+Each event is appended to the partition it came from, as it was first sent, with its own
+key, headers and timestamp. ORDER IS NOT KEPT: it comes after everything that followed it,
+and a label that was waiting for it may have expired. Dead letters stay where they are, so
+running it twice sends twice.
+Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers."""
+)
+@config_option()
+@set_option
+@_choice_options
+@click.option("--dry-run", is_flag=True, help="Say what would be sent and send nothing.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; as fast as possible else."
+)
+@json_option
+def redrive(
+    config: Path,
+    assignments: tuple[str, ...],
+    begin: str | None,
+    end: str | None,
+    only: tuple[int, ...],
+    reasons: tuple[str, ...],
+    dry_run: bool,
+    rate: float | None,
+    as_json: bool,
+) -> None:
+    """Send dead letters back to the end of the events topic."""
+    settings = load_settings(config, assignments)
+
+    from npstream.ops.letters import chosen, paced
+    from npstream.ops.letters import redrive as send_back
+
+    topic = settings.topic_names().events
+    with _opened(settings, only, reasons, begin, end) as (log, choice):
+        pace = paced(None if dry_run else rate, time.monotonic, time.sleep)
+        found = send_back(log, topic, chosen(log, choice), dry_run=dry_run, pace=pace)
+    if as_json:
+        partitions = {str(partition): count for partition, count in found.by_partition.items()}
+        echo_json({"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "partitions": partitions})
+        return
+    click.echo(f"{'would send' if dry_run else 'sent'} {found.sent} events to the end of {topic}; order is not kept")
+    if found.foreign:
+        click.echo(f"left out {found.foreign} that came from another topic")
+
+
+@contextmanager
+def _opened(
+    settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
+) -> Iterator[tuple["Log", "Choice"]]:
+    from npstream import app
+    from npstream.backtest.inputs import moment_ms, partitions_of
+    from npstream.codec.events import REASONS
+    from npstream.errors import UsageError
+    from npstream.ops.letters import Choice
+
+    unknown = [reason for reason in reasons if reason not in REASONS]
+    if unknown:
+        raise UsageError(f"--reason {unknown[0]}: unknown; known are {', '.join(REASONS)}")
+    bounds: dict[str, int] = {}
+    for name, text in (("first", begin), ("end", end)):
+        if text is not None:
+            bounds |= {f"{name}_offset": int(text)} if text.isdecimal() else {f"{name}_ms": moment_ms(text)}
+    with closing(app.open_log(settings)) as log:
+        if only:
+            partitions_of(log, settings.topic_names().events, only)
+        yield log, Choice(only, reasons, **bounds)

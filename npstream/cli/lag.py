@@ -1,0 +1,56 @@
+"""`npstream lag`: how far behind is the group?"""
+
+import time
+from pathlib import Path
+
+import click
+import orjson
+
+from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.tooling import opened
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  npstream lag --config config/kafka.yaml
+  npstream lag --config config/kafka.yaml --watch --interval 10
+
+\b
+records: what is committed, stable and not yet decided. seconds: how long the oldest of it
+has waited, by its timestamp. held back: behind a transaction that is not decided yet and
+that nobody can read; when that lasts, run `npstream doctor`. Reads only.
+Exit codes: 0 told; 3 settings refused; 4 brokers."""
+)
+@config_option()
+@set_option
+@click.option(
+    "--watch", is_flag=True, help="Look again and again until interrupted; one JSON document a line with --json."
+)
+@click.option("--interval", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Seconds between looks.")
+@click.option("--count", type=click.IntRange(1), help="With --watch: stop after so many looks.")
+@json_option
+def lag(
+    config: Path, assignments: tuple[str, ...], watch: bool, interval: float, count: int | None, as_json: bool
+) -> None:
+    """Show records and seconds between the group's position and the end of each partition."""
+    settings = load_settings(config, assignments)
+
+    from npstream.ops.behind import behind, behind_json, behind_text
+    from npstream.records import Channel
+
+    looks = 0
+    with opened(settings) as (log, steward):
+        while True:
+            partitions = range(log.partitions(Channel.EVENTS))
+            found = behind(log, steward, partitions, settings.start_at(), int(time.time() * 1000))
+            looks += 1
+            if not as_json:
+                click.echo(behind_text(found))
+            elif watch:
+                click.echo(orjson.dumps(behind_json(found)).decode())
+            else:
+                echo_json(behind_json(found))
+            if not watch or looks == count:
+                return
+            time.sleep(interval)
