@@ -6,10 +6,15 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
 from npstream.cli.options import config_option, load_settings, set_option
+
+if TYPE_CHECKING:
+    from npstream.observe import Observer
+    from npstream.settings import Settings
 
 
 @click.command(
@@ -27,33 +32,38 @@ def run(config: Path, assignments: tuple[str, ...]) -> None:
     """Read events, publish decisions, learn; until stopped."""
     settings = load_settings(config, assignments)
 
-    import structlog
-
     from npstream import app
     from npstream.observe import Observer
     from npstream.ops.logs import configure
 
     configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, app.secrets_of(settings))
-    log = structlog.get_logger("npstream")
     stop = threading.Event()
     _stop_on_signals(stop)
     dashboard = app.build_dashboard(settings)
+    if dashboard is None:
+        _work(settings, stop, Observer(), None)
+        return
+    dashboard.start()
+    try:
+        _work(settings, stop, dashboard.observer, dashboard.url)
+    finally:
+        dashboard.stop()
+
+
+def _work(settings: "Settings", stop: threading.Event, observer: "Observer", page: str | None) -> None:
+    import structlog
+
+    from npstream import app
+
     seconds = app.warm_up(settings.partition_config())
-    log.info(
+    structlog.get_logger("npstream").info(
         "starting",
         group=settings.group,
         topic=settings.topic_names().events,
         compiled_s=round(seconds, 2),
-        page=None if dashboard is None else dashboard.url,
+        page=page,
     )
-    if dashboard is None:
-        app.build_worker(settings, stop, Observer()).run()
-        return
-    dashboard.start()
-    try:
-        app.build_worker(settings, stop, dashboard.observer).run()
-    finally:
-        dashboard.stop()
+    app.build_worker(settings, stop, observer).run()
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from npstream.cli import COMMANDS
 from npstream.cli.exits import MEANINGS
 from npstream.codec.event import REASONS
+from npstream.observe import metrics_table
 from npstream.settings import reference
 
 README = Path(__file__).parents[2] / "README.md"
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "commands": _commands,
     "exits": _exits,
     "settings": _settings,
+    "metrics": metrics_table,
 }
 
 
