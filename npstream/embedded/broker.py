@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npstream import failpoints
-from npstream.codec.position import decode_position, encode_position
+from npstream.codec.position import encode_position
 from npstream.embedded.compaction import compact
 from npstream.embedded.lock import WorkerLock
+from npstream.embedded.positions import read_chunks, read_position
 from npstream.embedded.store import Plain, Store, append
 from npstream.errors import Fatal, Retryable, StateCorrupt
 from npstream.port import Listener
@@ -186,25 +187,13 @@ class EmbeddedBroker:
     def committed(self, partition: int) -> Position | None:
         """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
         self._require_open()
-        rows = self._store.rows(
-            "SELECT next_offset, metadata FROM positions WHERE group_name = ? AND topic = ? AND partition = ?",
-            (self._group, self._ids[Channel.EVENTS], partition),
-        )
-        return decode_position(*rows[0]) if rows else None
+        return read_position(self._store, self._group, self._ids[Channel.EVENTS], partition)
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
         self._require_open()
-        topic = self._ids[Channel.CHECKPOINTS]
-        end = pointer.offset + pointer.chunks
-        records = self._store.fetch(topic, partition, pointer.offset, end, pointer.chunks)
-        self.records_read += len(records)
-        found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]
-        if len(found) != pointer.chunks:
-            raise StateCorrupt(
-                f"checkpoint of partition {partition} at offset {pointer.offset}: {len(found)} of {pointer.chunks} "
-                f"chunks are left in {self._path}; restore the file from a backup or reset the partition"
-            )
+        found = read_chunks(self._store, self._ids[Channel.CHECKPOINTS], partition, pointer)
+        self.records_read += len(found)
         return found
 
     def pause(self, partition: int) -> None:
