@@ -1,26 +1,16 @@
-"""From what a command was given to a source: a file by its ending, or a range of the topic."""
+"""A range of the events topic, as a command line names it."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import islice
-from pathlib import Path
-from typing import Any
+from datetime import UTC, datetime
 
-import orjson
-
-from npstream import files
-from npstream.backtest.lines import read_lines, read_partitions
-from npstream.backtest.replay import replay
-from npstream.backtest.source import ArraySource, RecordSource, Source, TopicSource
+from npstream.backtest.source import TopicSource
 from npstream.errors import UsageError
-from npstream.partition import PartitionConfig
 from npstream.port import Log
-from npstream.records import Batch, Channel
+from npstream.records import Channel
 
-_SAMPLE = 2000
-"""Records timed for a plan: a few milliseconds."""
+_TAIL = 100
+"""Offsets looked at to date a partition's end: the very last may be gone, or a transaction's marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,41 +22,19 @@ class Range:
     partitions: tuple[int, ...] = ()
 
 
-def features_of(path: Path) -> int:
-    """Features of the events in a file: its columns, or the length of the first event's x."""
-    if path.suffix != ".jsonl":
-        return int(files.read(path)[0].shape[1])
-    for record in read_lines(path):
-        try:
-            document = orjson.loads(record.value or b"")
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(document, dict) and isinstance(document.get("x"), list):
-            return len(document["x"])
-    raise UsageError(f"{path}: no event with an array x to count features by; give --config")
-
-
-def file_source(path: Path, d: int, partitions: int, delay: int) -> Source:
-    """A file as a source. Raises `UsageError` when it cannot be read or has another number of features."""
-    if path.suffix == ".jsonl":
-        return RecordSource(read_partitions(path))
-    x, y = files.read(path)
-    if x.shape[1] != d:
-        raise UsageError(f"{path}: has {x.shape[1]} features, the settings say {d} (model.d)")
-    return ArraySource(x, y, partitions, delay)
-
-
 def topic_source(log: Log, topic: str, where: Range) -> TopicSource:
     """A range of the events topic. Raises `UsageError` when it is empty or lies in the future."""
-    ranges = {}
+    ranges, held = {}, {}
     for partition in partitions_of(log, topic, where.partitions):
         ends = log.ends(Channel.EVENTS, partition)
-        begin = offset_of(log, partition, where.begin, ends.begin)
-        end = offset_of(log, partition, where.end, ends.stable)
-        if begin < min(end, ends.stable):
-            ranges[partition] = (max(begin, ends.begin), min(end, ends.stable))
+        begin = max(ends.begin, offset_of(log, partition, where.begin, ends.begin))
+        end = min(ends.stable, offset_of(log, partition, where.end, ends.stable))
+        if begin < end:
+            ranges[partition] = (begin, end)
+        if ends.begin < ends.stable:
+            held[partition] = (ends.begin, ends.stable)
     if not ranges:
-        raise UsageError(f"{topic}: no event between {where.begin or 'the start'} and {where.end or 'the end'}")
+        raise UsageError(_nothing(log, topic, where, held))
     return TopicSource(log, topic, ranges)
 
 
@@ -83,54 +51,40 @@ def offset_of(log: Log, partition: int, text: str | None, default: int) -> int:
     """The input offset that a text means, an offset itself or an ISO timestamp. Raises `UsageError` for neither."""
     if text is None:
         return default
-    if text.isdecimal():
-        return int(text)
+    return int(text) if text.isdecimal() else log.offset_at(partition, moment_ms(text))
+
+
+def moment_ms(text: str) -> int:
+    """The milliseconds of an ISO timestamp that names its zone. Raises `UsageError` for anything else."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"{text!r} is neither an offset nor a timestamp such as 2026-05-01T00:00:00Z") from None
     if moment.tzinfo is None:
         raise UsageError(f"{text!r} must name its time zone, for instance {text}Z for UTC")
-    return log.offset_at(partition, int(moment.timestamp() * 1000))
+    return int(moment.timestamp() * 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class _Few:
-    """The first batches of another source, to be timed."""
-
-    source: Source
-
-    @property
-    def format(self) -> Any:
-        return self.source.format
-
-    @property
-    def topic(self) -> str | None:
-        return self.source.topic
-
-    @property
-    def ranges(self) -> Any:
-        return self.source.ranges
-
-    def rounds(self) -> Iterator[list[Batch]]:
-        yield from islice(self.source.rounds(), max(1, _SAMPLE // 1000))
+def _nothing(log: Log, topic: str, where: Range, held: Mapping[int, tuple[int, int]]) -> str:
+    """Why there is nothing to read, and what there is instead."""
+    if not held:
+        return f"{topic}: is empty; send events first, for instance with `npstream produce`"
+    shown = [f"{begin} to {end - 1} in partition {partition}" for partition, (begin, end) in held.items()]
+    offsets = ", ".join(shown[:3]) + (", ..." if len(shown) > 3 else "")
+    newest = max((_newest_ms(log, partition, end) for partition, (_, end) in held.items()), default=0)
+    return (
+        f"{topic}: no event between {where.begin or 'the start'} and {where.end or 'the end'}; "
+        f"it holds offsets {offsets}, and its newest event is of {_date(newest)}"
+    )
 
 
-def plan_of(config: PartitionConfig, source: Source) -> dict[str, Any]:
-    """How many events and bytes a source has and how long a replay takes, measured on its first records."""
-    few = _Few(source)
-    replay(config, few)
-    started = time.perf_counter()
-    result = replay(config, few)
-    seconds = time.perf_counter() - started
-    records = [record for batches in few.rounds() for batch in batches for record in batch.records]
-    size = sum(len(record.value or b"") + len(record.key or b"") for record in records)
-    events = sum(end - begin for begin, end in source.ranges.values())
-    each = seconds / max(1, result.events)
-    return {
-        "events": events,
-        "partitions": len(source.ranges),
-        "bytes": int(events * size / max(1, len(records))),
-        "seconds": events * each,
-        "us_per_event": 1e6 * each,
-    }
+def _newest_ms(log: Log, partition: int, end: int) -> int:
+    tail = log.read(Channel.EVENTS, partition, max(0, end - _TAIL), end)
+    return max((record.timestamp_ms for record in tail), default=0)
+
+
+def _date(timestamp_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(timestamp_ms // 1000, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return f"timestamp {timestamp_ms}"

@@ -16,8 +16,8 @@ from npstream.records import Record
 def messages_of_file(path: Path, events: EventConfig, delay: int) -> tuple[int, Iterator[Message]]:
     """How many messages a file makes, and the messages. Raises `UsageError` naming what is wrong with it."""
     if path.suffix == ".jsonl":
-        lines = read_lines(path)
-        return len(lines), (_of_line(line, number) for number, line in enumerate(lines))
+        lines = read_lines(path).records
+        return len(lines), (_of_line(line, number) for number, (_, line) in enumerate(lines))
     x, y = files.read(path)
     if events.external or x.shape[1] != events.d:
         raise UsageError(f"{path}: has {x.shape[1]} features, the settings say {events.d} (model.d)")
@@ -26,15 +26,21 @@ def messages_of_file(path: Path, events: EventConfig, delay: int) -> tuple[int, 
 
 
 def _of_line(line: Record, number: int) -> Message:
-    """A line's own key, else the id of its event, else its number: something that spreads over partitions."""
+    """An exported record's own key, headers and time; else the event under the key it is sent with."""
     value = line.value or b""
-    if line.key is not None:
-        return Message(line.key, value, (), line.timestamp_ms)
+    if line.key is None:
+        return Message(event_key(line.value, number), value)
+    headers = [(name, content) for name, content in line.headers if content is not None]
+    return Message(line.key, value, headers, line.timestamp_ms)
+
+
+def event_key(value: bytes | None, number: int) -> bytes:
+    """The id of an event, else its number: what spreads over partitions and brings a label to its event."""
     try:
-        identity = orjson.loads(value).get("id", number)
+        identity = orjson.loads(value or b"").get("id")
     except (orjson.JSONDecodeError, AttributeError):
-        identity = number
-    return Message(str(identity).encode(), value)
+        identity = None
+    return str(number if identity is None else identity).encode()
 
 
 def _of_rows(x: list[list[float]], y: list[int], events: EventConfig, delay: int) -> Iterator[Message]:

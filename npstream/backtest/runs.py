@@ -1,8 +1,9 @@
 """Which settings to compare: the product of every `key=a,b,c` and of every settings file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 from npstream.errors import UsageError
 
@@ -30,19 +31,22 @@ def variants(assignments: Sequence[str]) -> list[Variant]:
     return found
 
 
+def named(configs: Sequence[Path], wanted: Sequence[Variant]) -> Iterator[tuple[str, Path | None, Variant]]:
+    """Every settings file with every variant, under a name that no other has."""
+    stems = [config.stem for config in configs]
+    alike = len(set(stems)) < len(stems)
+    for variant in wanted:
+        if not configs:
+            yield variant.name, None, variant
+        for config in configs:
+            own = str(config) if alike else config.stem
+            name = variant.name if len(configs) == 1 else f"{own} {variant.name}".removesuffix(" run")
+            yield name, config, variant
+
+
 def _axis(text: str) -> tuple[str, list[str]]:
     key, sign, values = text.partition("=")
     if not sign or not key:
         raise UsageError(f"--set {text!r}: must be key=value, or key=value,value to compare")
     whole = values.startswith(("[", "{"))
     return key, [values] if whole else values.split(",")
-
-
-def file_mapping(d: int) -> Mapping[str, object]:
-    """Settings for a file on its own, when no settings file is given."""
-    return {
-        "embedded": {"path": "unused"},
-        "topics": {"events": "file"},
-        "model": {"d": d},
-        "labels": {"buffer_max": 20_000},
-    }

@@ -110,12 +110,13 @@ class RecordSource:
         """The records' own offsets."""
         return {p: (records[0].offset, records[-1].offset + 1) for p, records in self.records.items() if records}
 
+    def readers(self) -> dict[int, Iterator[Record]]:
+        """The records of each partition, from the first."""
+        return {partition: iter(records) for partition, records in self.records.items()}
+
     def rounds(self) -> Iterator[list[Batch]]:
         """Slices of all partitions."""
-        longest = max((len(records) for records in self.records.values()), default=0)
-        for at in range(0, longest, ROUND):
-            batches = [Batch(p, list(records[at : at + ROUND])) for p, records in self.records.items()]
-            yield [batch for batch in batches if batch.records]
+        return _in_turn(self.readers())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +128,15 @@ class TopicSource:
     ranges: Mapping[int, tuple[int, int]]
     format: None = None
 
+    def readers(self) -> dict[int, Iterator[Record]]:
+        """The records of each partition, read as they are asked for."""
+        return {p: self.log.read(Channel.EVENTS, p, begin, end) for p, (begin, end) in self.ranges.items()}
+
     def rounds(self) -> Iterator[list[Batch]]:
         """Reads of all partitions in turn."""
-        readers = {p: self.log.read(Channel.EVENTS, p, begin, end) for p, (begin, end) in self.ranges.items()}
-        while batches := [Batch(p, records) for p, reader in readers.items() if (records := _take(reader, ROUND))]:
-            yield batches
+        return _in_turn(self.readers())
 
 
-def _take(records: Iterator[Record], n: int) -> list[Record]:
-    return list(islice(records, n))
+def _in_turn(readers: Mapping[int, Iterator[Record]]) -> Iterator[list[Batch]]:
+    while batches := [Batch(p, records) for p, reader in readers.items() if (records := list(islice(reader, ROUND)))]:
+        yield batches

@@ -28,6 +28,9 @@ COMMANDS = {
     "export": ("npstream.cli.export:export", "Write a range of the events topic to a file."),
     "lag": ("npstream.cli.lag:lag", "How far behind the group is, in records and seconds."),
     "dlq": ("npstream.cli.dlq:dlq", "List, show and send back dead letters."),
+    "rollback": ("npstream.cli.rollback:rollback", "Return partitions to a kept checkpoint, an offset or a time."),
+    "reset": ("npstream.cli.reset:reset", "Begin partitions anew at another place."),
+    "recover": ("npstream.cli.recover:recover", "Find the place again after the group's offsets were lost."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),
 }

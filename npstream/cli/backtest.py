@@ -1,21 +1,26 @@
 """`npstream backtest`: replay a file or a range of the events topic, with other settings side by side."""
 
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import echo_json, environment, json_option
+from npstream.cli.exits import FAILED
+from npstream.cli.options import echo_json, json_option
 from npstream.cli.progress import progress
+from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
+from npstream.cli.tooling import range_options
+from npstream.cli.writing import check_writable, write_file
 
 if TYPE_CHECKING:
-    from npstream.backtest.inputs import Range
     from npstream.backtest.report import Run
     from npstream.backtest.source import Source
+    from npstream.model import Model
     from npstream.settings import Settings
+
+_Named = tuple[str, "Settings"]
 
 
 @click.command(
@@ -27,22 +32,19 @@ Examples:
 
 \b
 Reads only: the live group, its offsets and its topics stay as they are.
-Exit codes: 0 done; 2 file or range cannot be used; 3 settings refused; 4 brokers."""
+Exit codes: 0 done; 1 a partition stopped at the cap on dead letters; 2 file or range
+cannot be used; 3 settings refused; 4 brokers."""
 )
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@file_argument
 @click.option(
     "--config", "-c", "configs", type=click.Path(path_type=Path), multiple=True, help="Settings file; several compare."
 )
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE[,VALUE...]", help="Override a setting; lists compare."
 )
-@click.option("--from", "begin", metavar="WHEN", help="First event of a topic: ISO timestamp with zone, or an offset.")
-@click.option("--to", "end", metavar="WHEN", help="End of the range, not included: ISO timestamp or offset.")
-@click.option("--partition", "only", type=int, multiple=True, help="Only these partitions of the topic.")
-@click.option(
-    "--partitions", type=click.IntRange(1), default=1, show_default=True, help="Models to spread a file over."
-)
-@click.option("--delay", type=click.IntRange(0), default=0, help="Labels of a file come this many events later.")
+@range_options
+@partitions_option
+@delay_option
 @click.option("--start-from", type=click.Path(path_type=Path), help="Model file every partition starts from.")
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @click.option("--plan", is_flag=True, help="Say how many events and about how long, and stop.")
@@ -61,94 +63,101 @@ def backtest(
     plan: bool,
     as_json: bool,
 ) -> None:
-    """Replay FILE, or a range of the events topic, through the processor of the worker."""
-    from npstream.backtest.inputs import Range
+    """Replay FILE, or a range of the events topic, through the processor of the worker.
 
-    where = Range(begin, end, only)
-    runs: list[Run] = []
-    for name, settings in _all_settings(file, configs, assignments):
-        with _source(settings, file, where, partitions, delay) as source:
-            if plan:
-                _print_plan(settings, source, as_json)
-                return
-            runs.append(_run(name, settings, source, start_from, quiet=as_json))
-    _print(runs, report, as_json, str(file or "topic"))
-
-
-def _all_settings(
-    file: Path | None, configs: tuple[Path, ...], assignments: tuple[str, ...]
-) -> Iterator[tuple[str, "Settings"]]:
-    from npstream.backtest.inputs import features_of
-    from npstream.backtest.runs import file_mapping, variants
-    from npstream.errors import UsageError
-    from npstream.settings import from_mapping, load
-
-    if file is None and not configs:
-        raise UsageError("give a file to replay, or --config with the topic to replay")
-    for variant in variants(assignments):
-        for config in configs:
-            name = variant.name if len(configs) == 1 else f"{config.stem} {variant.name}".removesuffix(" run")
-            yield name, load(config, environment(), variant.assignments)
-        if not configs:
-            assert file is not None
-            yield variant.name, from_mapping(file_mapping(features_of(file)), {}, variant.assignments)
-
-
-@contextmanager
-def _source(settings: "Settings", file: Path | None, where: "Range", partitions: int, delay: int) -> Iterator["Source"]:
-    from npstream import app
-    from npstream.backtest.inputs import file_source, topic_source
-
-    if file is not None:
-        yield file_source(file, settings.model.d, partitions, delay)
+    FILE is .npz (arrays X and y), .csv, LIBSVM (.libsvm, .svm, .txt), .parquet, or
+    .jsonl: events as they are sent, or an export of a topic.
+    """
+    if report is not None and not plan:
+        check_writable(report / "report.html")
+    past = history(file, begin, end, only, partitions, delay)
+    wanted = _all_settings(past, configs, assignments)
+    if plan:
+        _print_plan(past, wanted, as_json)
         return
-    with closing(app.open_log(settings)) as log:
-        yield topic_source(log, settings.topic_names().events, where)
+    runs = [_run(name, settings, past, start_from, quiet=as_json) for name, settings in wanted]
+    _print(runs, report, as_json, past.name)
+    _stop_if_halted(runs)
 
 
-def _run(name: str, settings: "Settings", source: "Source", start_from: Path | None, *, quiet: bool) -> "Run":
+def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[str, ...]) -> list[_Named]:
+    """Every set of settings to compare, all read before the first run. Raises `SettingsError` with all problems."""
+    from npstream.backtest.runs import named, variants
+    from npstream.errors import SettingsError
+
+    found: list[_Named] = []
+    problems: list[str] = []
+    for name, config, variant in named(configs, variants(assignments)):
+        try:
+            found.append((name, past.settings(config, variant.assignments)))
+        except SettingsError as error:
+            where = f"{name}: " if len(configs) > 1 or variant.name != "run" else ""
+            problems += [where + problem for problem in error.problems]
+    if problems:
+        raise SettingsError(problems)
+    return found
+
+
+def _run(name: str, settings: "Settings", past: History, start_from: Path | None, *, quiet: bool) -> "Run":
     from npstream import app
     from npstream.backtest.replay import replay
     from npstream.backtest.report import Run
     from npstream.settings import masked_dump
 
-    seed_path = start_from or settings.start_from
-    seed = None if seed_path is None else app.read_model(seed_path)
-    total = sum(end - begin for begin, end in source.ranges.values())
-    app.warm_up(settings.partition_config())
-    started = time.monotonic()
-    with progress(name, total, quiet=quiet) as advance:
-        result = replay(settings.partition_config(), source, group=settings.group, seed=seed, progress=advance)
-    return Run(name, masked_dump(settings), result, time.monotonic() - started)
+    config = settings.partition_config()
+    seed = _seed(start_from or settings.start_from)
+    app.warm_up(config)
+    with past.source(settings) as source:
+        started = time.monotonic()
+        with progress(name, _total(source), quiet=quiet) as advance:
+            result = replay(config, source, group=settings.group, seed=seed, progress=advance)
+        return Run(name, masked_dump(settings), result, time.monotonic() - started)
+
+
+def _seed(path: Path | None) -> "Model | None":
+    from npstream import app
+
+    return None if path is None else app.read_model(path)
+
+
+def _total(source: "Source") -> int:
+    return sum(end - begin for begin, end in source.ranges.values())
 
 
 def _print(runs: list["Run"], report: Path | None, as_json: bool, source: str) -> None:
     from npstream.backtest.report import to_csv, to_html, to_json, to_text
 
     if report is not None:
-        report.mkdir(parents=True, exist_ok=True)
-        (report / "report.html").write_text(to_html(runs, source))
-        (report / "samples.csv").write_text(to_csv(runs))
+        write_file(report / "report.html", to_html(runs, source))
+        write_file(report / "samples.csv", to_csv(runs))
     if as_json:
         echo_json([to_json(run) for run in runs])
         return
     click.echo(to_text(runs))
-    for run in runs:
-        for partition in run.result.partitions:
-            if partition.halted is not None:
-                click.echo(f"{run.name}: stopped early: {partition.halted}", err=True)
     if report is not None:
         click.echo(f"report: {report / 'report.html'}")
 
 
-def _print_plan(settings: "Settings", source: "Source", as_json: bool) -> None:
-    from npstream.backtest.inputs import plan_of
+def _stop_if_halted(runs: list["Run"]) -> None:
+    halted = [(run.name, part.halted) for run in runs for part in run.result.partitions if part.halted is not None]
+    for name, reason in halted:
+        click.echo(f"npstream: {name}: stopped early: {reason}", err=True)
+    if halted:
+        raise click.exceptions.Exit(FAILED)
 
-    plan = plan_of(settings.partition_config(), source)
+
+def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
+    from npstream import app
+    from npstream.backtest.forecast import forecast
+
+    _, settings = wanted[0]
+    app.warm_up(settings.partition_config())
+    with past.source(settings) as source:
+        found = forecast(settings.partition_config(), source, time.perf_counter)
     if as_json:
-        echo_json(plan)
+        echo_json({"runs": len(wanted), **asdict(found)})
         return
     click.echo(
-        f"{plan['events']:,} events in {plan['partitions']} partitions, about {plan['bytes'] / 2**20:,.1f} MB, "
-        f"about {plan['seconds']:,.1f} s a run on this machine ({plan['us_per_event']:.1f} microseconds an event)"
+        f"{found.events:,} events in {found.partitions} partitions, about {found.bytes / 2**20:,.1f} MB; "
+        f"{len(wanted)} runs of about {found.seconds:,.1f} s each on this machine"
     )

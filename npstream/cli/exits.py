@@ -15,6 +15,8 @@ STATE = 5
 """Stored state cannot be trusted; the message names the key and the way out."""
 STUCK = 6
 """The watchdog ended a worker whose loop hung."""
+INTERRUPTED = 130
+"""Ctrl-C, where it does not mean a polite end (`run` ends with 0)."""
 
 MEANINGS = {
     OK: "done",

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(what: str, total: int | None, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+def progress(
+    what: str, total: int | None, *, unit: str = "events", quiet: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Gives a function that is told how many items are done; draws only on a terminal's standard error."""
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
@@ -27,6 +29,6 @@ def progress(what: str, total: int | None, *, quiet: bool = False) -> Iterator[C
         def advance(done: int) -> None:
             bar.advance(task, done)
             speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
-            bar.update(task, rate="" if speed is None else f"{speed:,.0f} events/s")
+            bar.update(task, rate="" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {unit}/s")
 
         yield advance

@@ -1,0 +1,102 @@
+"""What the commands that replay history share: a file or a range of the topic, and the settings to replay it with."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from npstream.cli.options import environment
+from npstream.errors import UsageError
+
+if TYPE_CHECKING:
+    from npstream.backtest.event_file import EventFile
+    from npstream.backtest.inputs import Range
+    from npstream.backtest.source import Source
+    from npstream.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_EXTERNAL = "model.preset=external"
+
+
+def file_argument(function: F) -> F:
+    """FILE, optional: without it the topic of the settings is read."""
+    return click.argument("file", type=click.Path(path_type=Path), required=False)(function)
+
+
+def delay_option(function: F) -> F:
+    """`--delay N`: labels of a data set come later."""
+    return click.option(
+        "--delay", type=click.IntRange(0), default=0, help="Labels of a data set come this many rows later."
+    )(function)
+
+
+def partitions_option(function: F) -> F:
+    """`--partitions N`: how many models share a file."""
+    return click.option(
+        "--partitions", type=click.IntRange(1), default=1, show_default=True, help="Models to spread a file over."
+    )(function)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Where the events are: a file that has been read, or a range of the topic that the settings name."""
+
+    file: "EventFile | None"
+    where: "Range"
+    partitions: int = 1
+    delay: int = 0
+
+    def settings(self, config: Path | None, assignments: tuple[str, ...]) -> "Settings":
+        """Settings from a file, or those a data set can do with. Raises `SettingsError`, `UsageError`."""
+        from npstream.settings import from_mapping, load
+
+        if config is not None:
+            return load(config, environment(), assignments)
+        return from_mapping(self.defaults(assignments), {}, assignments)
+
+    def defaults(self, assignments: tuple[str, ...]) -> dict[str, Any]:
+        """The least that a settings file for this data set must say."""
+        if self.file is None:
+            raise UsageError("give a file, or --config with the topic to read")
+        width = 0 if _EXTERNAL in assignments else self.file.width
+        return {
+            "embedded": {"path": "npstream.db"},
+            "topics": {"events": "events"},
+            "model": {"d": width},
+            "labels": {"buffer_max": max(20_000, self.delay + 1)},
+        }
+
+    @contextmanager
+    def source(self, settings: "Settings") -> Iterator["Source"]:
+        """The events for these settings. Raises `UsageError` when they do not fit or there are none."""
+        if self.file is not None:
+            yield self.file.source(settings.partition_config().events.width, self.partitions, self.delay)
+            return
+        from npstream import app
+        from npstream.backtest.inputs import topic_source
+
+        with closing(app.open_log(settings)) as log:
+            yield topic_source(log, settings.topic_names().events, self.where)
+
+    @property
+    def name(self) -> str:
+        """For titles."""
+        return "the events topic" if self.file is None else self.file.path.name
+
+
+def history(
+    file: Path | None, begin: str | None, end: str | None, only: tuple[int, ...], partitions: int = 1, delay: int = 0
+) -> History:
+    """What a command line points at, the file read. Raises `UsageError` for what cannot go together."""
+    from npstream.backtest.event_file import open_file
+    from npstream.backtest.inputs import Range
+
+    if file is not None and (begin or end or only):
+        raise UsageError("--from, --to and --partition choose a part of a topic; with a file leave them out")
+    if file is None and (partitions > 1 or delay):
+        raise UsageError("--partitions and --delay spread and delay a file; a topic has its own")
+    return History(None if file is None else open_file(file), Range(begin, end, only), partitions, delay)

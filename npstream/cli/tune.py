@@ -1,0 +1,198 @@
+"""`npstream tune`: search the settings that detect most while the rate holds."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from npstream.cli.options import config_option, echo_json, environment, json_option, set_option
+from npstream.cli.progress import progress
+from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
+from npstream.cli.tooling import range_options
+from npstream.cli.writing import check_writable, write_file
+from npstream.errors import UsageError
+
+if TYPE_CHECKING:
+    from npstream.backtest.candidates import Candidate
+    from npstream.backtest.tune import Trial
+    from npstream.model import Params
+    from npstream.partition import PartitionConfig
+    from npstream.settings import Settings
+
+_SHOWN = 5
+_HEADER = ("trial", "preset", "D", "g", "eta", "FPR", "FPR/tau", "TPR", "NP-score")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  npstream tune data.npz --set model.tau=0.01 --budget 20 --out best.yaml
+  npstream tune --config config/kafka.yaml --from 2026-05-01T00:00:00Z --out best.yaml
+
+\b
+Every trial is a replay: each event is decided by what was learned before it. Finished
+trials are kept beside --out (best.trials.csv); run again and the search goes on, or with
+a larger --budget goes further. Reads only: the live group stays as it is.
+Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers, or
+a process died; 130 stopped by Ctrl-C."""
+)
+@file_argument
+@config_option(required=False)
+@set_option
+@range_options
+@partitions_option
+@delay_option
+@click.option("--budget", type=click.IntRange(1), default=40, show_default=True, help="Trials in all.")
+@click.option(
+    "--preset",
+    "presets",
+    type=click.Choice(["plus", "paper"]),
+    multiple=True,
+    default=("plus", "paper"),
+    show_default=True,
+    help="Presets to try; may be given often.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=lambda: os.cpu_count() or 1,
+    show_default="number of cores",
+    help="Trials at a time.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("best.yaml"), show_default=True, help="The best settings."
+)
+@click.option("--fresh", is_flag=True, help="Forget earlier trials instead of going on from them.")
+@json_option
+def tune(
+    file: Path | None,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    begin: str | None,
+    end: str | None,
+    only: tuple[int, ...],
+    partitions: int,
+    delay: int,
+    budget: int,
+    presets: tuple[str, ...],
+    jobs: int,
+    out: Path,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Search g, D, eta and preset for the lowest NP-score on FILE, or on a range of the events topic.
+
+    The NP-score is the share of targets missed, plus what the false-positive rate
+    is above tau, in units of tau. The first trial is the settings as they are.
+    """
+    from npstream.backtest.trials import Trials
+    from npstream.backtest.tune import Search
+
+    check_writable(out)
+    past = history(file, begin, end, only, partitions, delay)
+    bench = _Bench.of(past, config, assignments)
+    kept = Trials(out.with_suffix(".trials.csv"), fresh=fresh)
+    # click has checked the words.
+    search = Search(bench.base, presets, budget, jobs, bench.configure)  # type: ignore[arg-type]
+    trials = _search(search, past, bench.settings, kept, quiet=as_json)
+    best = min(trials, key=lambda trial: trial.rank)
+    write_file(out, bench.winner(best, trials[0]))
+    _print(trials, best, out, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """The settings a search starts from: as they were written (`own`), and with the environment's values (`full`)."""
+
+    own: dict[str, Any]
+    full: dict[str, Any]
+    settings: "Settings"
+
+    @staticmethod
+    def of(past: History, config: Path | None, assignments: tuple[str, ...]) -> "_Bench":
+        """Raises `SettingsError`, and `UsageError` where there is nothing to search."""
+        from npstream.settings.source import overridden, read_yaml
+
+        raw = past.defaults(assignments) if config is None else read_yaml(config)
+        env = {} if config is None else environment()
+        settings = past.settings(config, assignments)
+        if settings.model.preset == "external":
+            raise UsageError("preset external brings its own scores: there is nothing to search; choose another preset")
+        own = overridden(raw, {}, assignments)
+        for path in (assignment.partition("=")[0].strip() for assignment in assignments):
+            section, _, name = path.partition(".")
+            if section == "model":
+                own["model"][name] = getattr(settings.model, name)  # a number, where the command line has text
+        return _Bench(own, overridden(raw, env, assignments), settings)
+
+    @property
+    def base(self) -> "Params":
+        return self.settings.model
+
+    def configure(self, candidate: "Candidate") -> "PartitionConfig":
+        """The rules of a candidate. Raises `SettingsError` when they cannot be."""
+        from npstream.settings import from_mapping
+        from npstream.settings.source import ENV_PREFIX
+
+        env = {name: value for name, value in environment().items() if not name.startswith(ENV_PREFIX)}
+        return from_mapping(self._with(self.full, candidate), env).partition_config()
+
+    def winner(self, best: "Trial", base: "Trial") -> str:
+        """A settings file with the best candidate in it; secrets stay the references they were."""
+        score, before = best.score, base.score
+        note = (
+            f"# Found by `npstream tune`: NP-score {score.np_score:.4f} (before: {before.np_score:.4f}), "
+            f"FPR {score.fpr:.4f}, TPR {score.tpr:.4f} over {score.events} events.\n"
+        )
+        return note + yaml.safe_dump(self._with(self.own, best.candidate), sort_keys=False)
+
+    def _with(self, raw: dict[str, Any], candidate: "Candidate") -> dict[str, Any]:
+        model = {**(raw.get("model") or {}), **candidate.fields(self.base)}
+        return {**raw, "model": {name: value for name, value in model.items() if value is not None}}
+
+
+def _search(search: Any, past: History, settings: "Settings", kept: Any, *, quiet: bool) -> list["Trial"]:
+    from npstream import app
+    from npstream.backtest.tune import in_memory, tune
+
+    with past.source(settings) as source:
+        data = in_memory(source)
+    app.warm_up(settings.partition_config())
+    with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
+        return tune(search, data, kept, _one(advance))
+
+
+def _one(advance: Callable[[int], None]) -> "Callable[[Trial], None]":
+    return lambda trial: advance(1)
+
+
+def _print(trials: list["Trial"], best: "Trial", out: Path, as_json: bool) -> None:
+    from npstream.page import text_table
+
+    if as_json:
+        found = [_json(trial) for trial in trials]
+        echo_json({"out": str(out), "best": _json(best), "base": found[0], "trials": found})
+        return
+    ranked = sorted(trials, key=lambda trial: trial.rank)[:_SHOWN]
+    rows = [_row(trials.index(trial), trial) for trial in ranked]
+    if trials[0] not in ranked:
+        rows.append(_row(0, trials[0]))
+    click.echo(text_table(_HEADER, rows))
+    click.echo(f"\nbest of {len(trials)} trials written to {out}; trial 0 is the settings as they were")
+
+
+def _row(number: int, trial: "Trial") -> list[str]:
+    candidate, score = trial.candidate, trial.score
+    settings = [candidate.preset, str(candidate.D), f"{candidate.g:.4g}", f"{candidate.eta:.4g}"]
+    rates = [f"{score.fpr:.4f}", f"{score.fpr / trial.config.params.tau:.2f}", f"{score.tpr:.3f}"]
+    return [str(number), *settings, *rates, f"{score.np_score:.4f}"]
+
+
+def _json(trial: "Trial") -> dict[str, Any]:
+    candidate = trial.candidate
+    settings = {"preset": candidate.preset, "D": candidate.D, "g": candidate.g, "eta": candidate.eta}
+    return {**settings, "tau": trial.config.params.tau, **trial.score._asdict()}
