@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from npstream.cli import main
-from npstream.cli.exits import FAILED, OK, USAGE
+from npstream.cli.exits import FAILED, INTERRUPTED, OK, USAGE
 from npstream.experiments import stream_gates
 
 
@@ -99,7 +99,7 @@ def test_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest
     kept = path.read_text()
     run(capsys, *args)
 
-    assert process.returncode == FAILED
+    assert process.returncode == INTERRUPTED
     assert "Traceback" not in err
     assert 1 < kept.count("\n") < path.read_text().count("\n")
     assert path.read_text().startswith(kept)
