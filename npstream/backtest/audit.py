@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from npstream.backtest.published import Published, answers, published
-from npstream.backtest.rebuild import Past, first_reachable, start_before, steps
+from npstream.backtest.rebuild import Past, Walk, first_reachable, start_before, steps
 from npstream.errors import UsageError
 from npstream.records import Channel, Headers, Output, Position
 
@@ -74,14 +74,7 @@ def audit(
         )
     walk = start_before(past, begin)
     origin = walk.processor.next_offset
-    compare = _Comparison(past, begin, end)
-    for outputs in steps(past, walk, end):
-        compare.take(outputs)
-        progress(len(outputs))
-        if compare.difference is not None:
-            break
-    else:
-        compare.finish()
+    compare = compare_on_the_way(past, walk, begin, end, progress)
     proof = None
     if position is not None and position.next_offset == end and compare.difference is None and walk.halted is None:
         proof = walk.processor.proof() == position.proof
@@ -101,7 +94,21 @@ def audit(
     )
 
 
-class _Comparison:
+def compare_on_the_way(
+    past: Past, walk: Walk, begin: int, end: int, progress: Callable[[int], None] = lambda records: None
+) -> "Comparison":
+    """Walk to `end` and compare the answers to offsets from `begin` on; stops at the first difference."""
+    compare = Comparison(past, begin, end)
+    for outputs in steps(past, walk, end):
+        compare.take(outputs)
+        progress(len(outputs))
+        if compare.difference is not None:
+            return compare
+    compare.finish()
+    return compare
+
+
+class Comparison:
     """Expected outputs beside published ones, one after another, until the first difference."""
 
     def __init__(self, past: Past, begin: int, end: int) -> None:
@@ -115,6 +122,7 @@ class _Comparison:
         self.difference: Difference | None = None
 
     def take(self, outputs: list[Output]) -> None:
+        """The next expected outputs."""
         for output in outputs:
             offset = answers(output.headers)
             if not self._begin <= offset < self._end:

@@ -63,10 +63,11 @@ def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequ
     if not resets:
         return [_Pass(_first_answering(log, channel, partition, begin), ends.stable, 2**63)]
     runs: list[tuple[int, int]] = []  # (log offset, input offset) of the first record of each run
+    left = list(resets)
     last = -1
     for record in log.read(channel, partition, ends.begin, ends.stable):
         found = answers(record.headers)
-        if not runs or (found <= last and _explained(found, last, resets)):
+        if not runs or (found <= last and _explained(found, last, left)):
             runs.append((record.offset, found))
         last = found if found >= 0 else last
     bounds = [*(first for first, _ in runs[1:]), ends.stable]
@@ -76,9 +77,16 @@ def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequ
     ]
 
 
-def _explained(found: int, last: int, resets: Sequence[Reset]) -> bool:
-    """Whether an operator moved the position so that an event at or below one that was answered comes again."""
-    return any(reset.to <= found and last < reset.origin for reset in resets)
+def _explained(found: int, last: int, left: list[Reset]) -> bool:
+    """Whether a reset lets an event at or below one that was answered come again; a reset does so once.
+
+    Those before it in `left` have led to nothing in this topic; all of them are taken out.
+    """
+    at = next((i for i, reset in enumerate(left) if reset.to <= found and last < reset.origin), None)
+    if at is None:
+        return False
+    del left[: at + 1]
+    return True
 
 
 def _first_answering(log: Log, channel: Channel, partition: int, offset: int) -> int:
