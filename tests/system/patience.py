@@ -7,7 +7,7 @@ TURN_S = 0.05
 
 
 def wait_until(
-    condition: Callable[[], bool], what: str, timeout_s: float = 60.0, check: Callable[[], None] = lambda: None
+    condition: Callable[[], bool], what: str, timeout_s: float = 120.0, check: Callable[[], None] = lambda: None
 ) -> None:
     """Return when the condition holds; `check` raises when waiting has become pointless. Raises `TimeoutError`."""
     deadline = time.monotonic() + timeout_s

@@ -117,7 +117,7 @@ class WorkerProcess:
                 own.clear()
         return own
 
-    def wait_for(self, condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout_s: float = 120.0) -> None:
         """Wait until something holds; a worker that dies in the meantime ends the wait with its log."""
 
         def check_alive() -> None:
@@ -127,7 +127,7 @@ class WorkerProcess:
 
         patience.wait_until(condition, what, timeout_s, check_alive)
 
-    def wait_dead(self, timeout_s: float = 60.0) -> int:
+    def wait_dead(self, timeout_s: float = 120.0) -> int:
         """Wait until it has ended, by a failpoint or by itself."""
         patience.wait_until(lambda: not self.running, f"the end of {self.spec.slot}\n{self.tail()}", timeout_s)
         assert self.returncode is not None

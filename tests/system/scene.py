@@ -9,18 +9,20 @@ from time import monotonic
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from npstream.codec.changes import decode_change
+from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
 from npstream.kafka.restore import StateReader
 from npstream.partition import PartitionConfig
-from npstream.records import Channel, Position, Topics
+from npstream.records import Channel, KeyValue, Position, Topics
 from tests.broker import create_topics
 from tests.system import oracle, patience
 from tests.system.process import WorkerProcess
 from tests.system.spec import WorkerSpec
 from tests.system.stream import Plain, system_config
 
-_SETTLE_S = 60.0
+_SETTLE_S = 120.0
 _QUIET = logging.getLogger("tests.system")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
@@ -91,7 +93,7 @@ class Scene:
         """Whether every event written so far is committed."""
         return self.offsets() == self.ends()
 
-    def wait_decided(self, timeout_s: float = 90.0) -> None:
+    def wait_decided(self, timeout_s: float = 120.0) -> None:
         """Wait until every event is committed and no transaction is open."""
 
         def check() -> None:
@@ -115,6 +117,18 @@ class Scene:
         plain: oracle.Changes = [(0, self.config)]
         every = dict.fromkeys(range(self.partitions), plain) if changes is None else changes
         return oracle.compare(self.log, every, self.group, self.topics.events)
+
+    def changes(self) -> dict[int, oracle.Changes]:
+        """The settings of each partition by the offset they count from, as its change records tell."""
+        return {partition: self._changes(partition) for partition in range(self.partitions)}
+
+    def _changes(self, partition: int) -> oracle.Changes:
+        records = [
+            KeyValue(record.offset, record.key or b"", record.value)
+            for record in oracle.read(self.log, Channel.CHECKPOINTS, partition)
+        ]
+        changes = [decode_change(record) for record in records if isinstance(parse_key(record.key), ChangeKey)]
+        return [(change.offset, PartitionConfig.from_dict(change.new)) for change in changes]
 
     def replays(self) -> list[int]:
         """The length of each replay that ended on its recorded proof."""

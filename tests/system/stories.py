@@ -5,13 +5,16 @@ says that something was lost, doubled or altered.
 """
 
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
+from tests.broker import JarKafka
 from tests.system import patience
+from tests.system.feed import Feed
 from tests.system.process import WorkerProcess
 from tests.system.scene import Scene
-from tests.system.stream import stream
+from tests.system.stream import interleaved, stream
 
 _READ_S = 2.0
 """A worker that does not wait for an undecided transaction has read its place long before."""
@@ -86,5 +89,32 @@ def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = No
         scene.compare()
         assert scene.pauses() == []
         return scene.replays()
+    finally:
+        scene.close()
+
+
+def outage(kafka: JarKafka, folder: Path, away_s: float) -> None:
+    """The broker is killed in the middle of work and stays away; nobody restarts the workers."""
+    scene = Scene(kafka.bootstrap, folder, partitions=2)
+    workers = [scene.worker("a"), scene.worker("b")]
+    feed = Feed(kafka.bootstrap, scene.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
+    feed.allow(1.0)
+    try:
+        for worker in workers:
+            worker.start()
+        patience.wait_until(lambda: _shared(workers, 2), "each worker to have one partition")
+        pids = [worker.pid for worker in workers]
+        feed.start()
+        patience.wait_until(lambda: feed.fraction > 0.3, "events under way")
+        kafka.kill()
+        time.sleep(away_s)  # the outage is the fault
+        assert all(worker.running for worker in workers)
+        kafka.start()
+        feed.finish()
+        feed.join(120)
+        scene.wait_decided()
+        scene.compare()
+        assert scene.pauses() == []
+        assert [worker.pid for worker in workers] == pids
     finally:
         scene.close()

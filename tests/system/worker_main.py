@@ -18,6 +18,7 @@ from pathlib import Path
 
 import structlog
 
+from npstream import app
 from npstream.cli.exits import code_of
 from npstream.codec import chunks
 from npstream.errors import NpstreamError
@@ -42,6 +43,7 @@ def main(path: Path) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     log = structlog.get_logger("system")
+    app.warm_up(spec.config)
     log.info("started", pid=os.getpid())
     try:
         _worker(spec, stop).run()

@@ -1,0 +1,77 @@
+"""Settings that change between two lives of a worker, one of which was cut short."""
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from npstream.cli import exits
+from npstream.codec.events import EventConfig
+from npstream.partition import PartitionConfig
+from tests.broker import Kafka
+from tests.system.scene import Scene
+from tests.system.stream import D, stream, system_config
+
+
+def test_a_change_counts_from_the_offset_it_is_recorded_at(kafka: Kafka, tmp_path: Path) -> None:
+    """
+    Killed, started with another tau, killed in the change and right after it,
+    started frozen: decisions equal an oracle that changes at the recorded offsets.
+    """
+    scene = Scene(kafka.bootstrap, tmp_path, partitions=2)
+    tau = _with(scene.config, tau=0.3)
+    frozen = _with(scene.config, tau=0.3, learning=False)
+    worker = scene.worker("w0", batch_max=50, every_events=10**9)
+    try:
+        for partition in range(2):
+            scene.append(partition, stream(1500, 3, partition))
+        committed = [
+            _killed_at(scene, failpoint, config)
+            for failpoint, config in (
+                ("after_commit:9:kill", scene.config),
+                ("before_commit:1:kill", tau),
+                ("after_commit:1:kill", tau),
+                ("after_commit:7:kill", tau),
+            )
+        ]
+        worker.start(spec=replace(worker.spec, config=frozen))
+        scene.wait_decided()
+        changes = scene.changes()
+
+        assert scene.compare(changes) > 0
+        assert scene.pauses() == []
+        for partition in range(2):
+            told = [(0, scene.config), (committed[0][partition], tau), (committed[3][partition], frozen)]
+            assert changes[partition] == told
+    finally:
+        scene.close()
+
+
+def _with(config: PartitionConfig, **params: object) -> PartitionConfig:
+    return config.with_params(replace(config.params, **params))  # type: ignore[arg-type]
+
+
+def _killed_at(scene: Scene, failpoint: str, config: PartitionConfig) -> dict[int, int]:
+    """One life of the only worker up to its death; answers what was committed then."""
+    (worker,) = scene.workers
+    worker.start(failpoint, replace(worker.spec, config=config))
+    assert worker.wait_dead() == -signal.SIGKILL, worker.tail()
+    return scene.offsets()
+
+
+def test_another_number_of_features_is_refused_with_the_ways_out(kafka: Kafka, tmp_path: Path) -> None:
+    """The worker exits with the code for settings, says how to go on, and leaves everything as it was."""
+    scene = Scene(kafka.bootstrap, tmp_path, partitions=1)
+    worker = scene.worker("w0")
+    try:
+        scene.append(0, stream(300, 4, 0))
+        worker.start()
+        scene.wait_decided()
+        assert worker.terminate() == exits.OK
+        wider = system_config(params=replace(scene.config.params, d=D + 1), events=EventConfig(d=D + 1))
+        worker.start(spec=replace(worker.spec, config=wider))
+
+        assert worker.wait_dead() == exits.SETTINGS
+        assert "new consumer group" in worker.lines("ended")[-1]["cause"]
+        assert scene.compare() > 0
+    finally:
+        scene.close()
