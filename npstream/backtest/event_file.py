@@ -29,13 +29,13 @@ class RowsFile:
         """Numbers in an event."""
         return int(self.x.shape[1])
 
-    def source(self, width: int, partitions: int = 1, delay: int = 0) -> Source:
-        """The rows dealt to partitions in turn, their labels `delay` rows later.
+    def source(self, width: int, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+        """The rows dealt to partitions of `topic` in turn, their labels `delay` rows later.
 
         Raises `UsageError` when the settings ask for another width.
         """
         _check_width(self.path, self.width, width)
-        return ArraySource(self.x, self.y, partitions, delay)
+        return ArraySource(self.x, self.y, partitions, delay, topic=topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class LinesFile:
                     return 1
         return None
 
-    def source(self, width: int, partitions: int = 1, delay: int = 0) -> Source:
-        """The records as they are; events that name no partition go where `npstream produce` would send them.
+    def source(self, width: int, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+        """The records as they are in `topic`; events without a partition go where `npstream produce` would send them.
 
         Raises `UsageError` when the settings ask for another width, or the file cannot be spread or delayed.
         """
@@ -75,10 +75,10 @@ class LinesFile:
         if delay:
             raise UsageError(f"{self.path}: labels come when its lines say so; --delay is for data sets")
         if partitions == 1:
-            return RecordSource(self.records)
+            return RecordSource(self.records, topic)
         if self.exported:
             raise UsageError(f"{self.path}: exported records keep their partitions; leave --partitions out")
-        return RecordSource(_spread(self.records[0], partitions))
+        return RecordSource(_spread(self.records[0], partitions), topic)
 
 
 EventFile = RowsFile | LinesFile

@@ -28,7 +28,7 @@ class Source(Protocol):
 
     @property
     def topic(self) -> str | None:
-        """The topic the events are from; None for a file."""
+        """The topic whose name default ids begin with; None where none is known."""
 
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
@@ -51,7 +51,7 @@ class ArraySource:
     partitions: int = 1
     delay: int = 0
     format: Literal["f32"] = "f32"
-    topic: None = None
+    topic: str | None = None
 
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:

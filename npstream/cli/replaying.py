@@ -73,14 +73,15 @@ class History:
     @contextmanager
     def source(self, settings: "Settings") -> Iterator["Source"]:
         """The events for these settings. Raises `UsageError` when they do not fit or there are none."""
+        topic = settings.topic_names().events
         if self.file is not None:
-            yield self.file.source(settings.partition_config().events.width, self.partitions, self.delay)
+            yield self.file.source(settings.partition_config().events.width, topic, self.partitions, self.delay)
             return
         from npstream import app
         from npstream.backtest.inputs import topic_source
 
         with closing(app.open_log(settings)) as log:
-            yield topic_source(log, settings.topic_names().events, self.where)
+            yield topic_source(log, topic, self.where)
 
     @property
     def name(self) -> str:
