@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AlterConfigOpType,
+    ClusterMetadata,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
@@ -61,11 +62,14 @@ class Admin:
 
     def brokers(self) -> list[str]:
         """The addresses of the cluster's brokers; raises `Retryable` or `Fatal` when none answers."""
+        return [f"{broker.host}:{broker.port}" for _, broker in sorted(self._metadata().brokers.items())]
+
+    def _metadata(self, topic: str | None = None) -> ClusterMetadata:
         try:
-            found = self._client.list_topics(timeout=self._timeout_s)
+            return self._client.list_topics(topic, timeout=self._timeout_s)
         except KafkaException as error:
+            self._client.poll(0)
             raise unreachable(error, self._config, self._sink) from error
-        return [f"{broker.host}:{broker.port}" for _, broker in sorted(found.brokers.items())]
 
     def describe(self) -> dict[str, TopicState]:
         """Those of the four topics that exist, by name."""
@@ -74,10 +78,7 @@ class Admin:
         return {name: state for name, state in found.items() if state is not None}
 
     def _describe(self, topic: str) -> TopicState | None:
-        try:
-            found = self._client.list_topics(topic, timeout=self._timeout_s).topics[topic]
-        except KafkaException as error:
-            raise unreachable(error, self._config, self._sink) from error
+        found = self._metadata(topic).topics[topic]
         if found.error is not None:
             if found.error.code() in _MISSING:
                 return None
@@ -87,8 +88,7 @@ class Admin:
 
     def broker_config(self) -> dict[str, str]:
         """The settings of one broker, where we may see them."""
-        nodes = self._client.list_topics(timeout=self._timeout_s).brokers
-        return self._configs(ResourceType.BROKER, str(min(nodes)))
+        return self._configs(ResourceType.BROKER, str(min(self._metadata().brokers)))
 
     def _configs(self, kind: ResourceType, name: str) -> dict[str, str]:
         futures = self._client.describe_configs([ConfigResource(kind, name)], request_timeout=self._timeout_s)

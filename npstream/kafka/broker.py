@@ -9,6 +9,7 @@ from npstream.kafka.config import KafkaConfig
 from npstream.kafka.connect import shortage
 from npstream.kafka.member import Member
 from npstream.kafka.restore import StateReader
+from npstream.kafka.rights import require_rights
 from npstream.kafka.transaction import Publisher
 from npstream.port import Heartbeat, Listener
 from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Share
@@ -30,13 +31,15 @@ class KafkaBroker:
         logger: logging.Logger | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Look at the topics. Waits at most `connect_timeout_ms` for a broker.
+        """Look at the rights and the topics. Waits at most `connect_timeout_ms` for a broker.
 
         Raises `Retryable` when none answers, `Fatal` when settings, login, rights or
         topics stand in the way.
         """
         self._config = config
         self._logger = logger or logging.getLogger("npstream.kafka")
+        require_rights(config, self._logger)
+        heartbeat()
         self._reader = StateReader(config, self._logger, heartbeat, stopping)
         try:
             partitions = self._check_topics()

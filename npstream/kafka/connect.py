@@ -19,6 +19,9 @@ class Client(Protocol):
     def list_topics(self, topic: str, timeout: float) -> Any:
         """The metadata of one topic."""
 
+    def poll(self, timeout: float) -> Any:
+        """Let the client say what went wrong in the meantime."""
+
 
 def partition_counts(client: Client, config: KafkaConfig, sink: Sink) -> list[int]:
     """Partition counts of the four topics, in the order of `Channel`; the errors of `partition_count`."""
@@ -34,6 +37,7 @@ def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink)
     try:
         found = client.list_topics(topic, timeout=config.connect_timeout_ms / 1000).topics[topic]
     except KafkaException as error:
+        client.poll(0)
         raise unreachable(error, config, sink) from error
     if found.error is None:
         return len(found.partitions)

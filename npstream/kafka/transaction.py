@@ -7,7 +7,7 @@ transaction belongs to a new producer.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +122,7 @@ class Publisher:
         pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
         failpoints.hit("before_send_offsets")
         self._send_offsets([self._offset(share, pointers[share.partition]) for share in shares], group_metadata())
+        _require_delivered(shares, firsts)
         failpoints.hit("after_send_offsets")
         failpoints.hit("before_commit")
         self._commit()
@@ -241,16 +242,27 @@ class Publisher:
 
 
 def _keep(reports: list[Message]) -> Callable[[KafkaError | None, Message], None]:
-    def report(error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            reports.append(message)
+    def report(_: KafkaError | None, message: Message) -> None:
+        reports.append(message)
 
     return report
 
 
 def _pointer(share: Share, reports: list[Message]) -> Pointer:
-    if not share.chunks:
-        return share.position.pointer
-    if not reports or reports[0].offset() is None:
-        raise Retryable(f"partition {share.partition}: a snapshot chunk was not delivered: reset and restore")
-    return replace(share.position.pointer, offset=reports[0].offset() or 0)
+    """The position's pointer, with the offset that the first chunk got when there are chunks."""
+    offset = reports[0].offset() if reports else None
+    return share.position.pointer if offset is None else replace(share.position.pointer, offset=offset)
+
+
+def _require_delivered(shares: Sequence[Share], firsts: Mapping[int, list[Message]]) -> None:
+    """Raise when a first chunk was not delivered, and so its pointer leads nowhere.
+
+    Asked after the offsets were sent: a failed transaction refuses them and names
+    the cause, of which a delivery report knows only that the chunk was dropped.
+    """
+    for share in shares:
+        reports = firsts[share.partition]
+        if share.chunks and not reports:
+            raise Retryable(f"partition {share.partition}: a snapshot chunk was not reported: reset and restore")
+        if reports and (error := reports[0].error()) is not None:
+            raise KafkaException(error)
