@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,10 @@ def read(path: Path) -> tuple[Features, Labels]:
         raise UsageError(f"{path}: unknown kind of file; known endings: {', '.join(READERS)}")
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
-    x, y = READERS[path.suffix](path)
+    try:
+        x, y = READERS[path.suffix](path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: cannot be read as {path.suffix} ({error})") from error
     if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] == 0:
         raise UsageError(f"{path}: expected rows of features, found shape {x.shape}")
     if y.shape != (x.shape[0],):
@@ -47,7 +51,8 @@ def _read_npz(path: Path) -> tuple[Features, NDArray[np.float64]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return archive["X"].astype(np.float32), archive["y"].astype(np.float64)
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, EOFError, OSError, BadZipFile) as error:
+        # What numpy raises depends on where a file is torn; an .npy inside an .npz name has no arrays to ask for.
         raise UsageError(f"{path}: expected arrays X and y in an .npz archive ({error})") from error
 
 
