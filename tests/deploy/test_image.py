@@ -96,7 +96,7 @@ def test_a_worker_of_the_image_compiles_nothing(image: Build) -> None:
     cache = Path(image.env["NUMBA_CACHE_DIR"])
     before = sorted(cache.rglob("*"))
 
-    hits, misses = image.run(f'PYTHONPATH={DEPLOY} python -c "{COUNT_COMPILED}"').split()
+    hits, misses = image.run(f'PYTHONPATH=/src/deploy python -c "{COUNT_COMPILED}"').split()
 
     assert (int(hits) >= 1, int(misses)) == (True, 0)
     assert sorted(cache.rglob("*")) == before

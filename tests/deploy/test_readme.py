@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from npstream.cli import cli
 from npstream.cli.exits import FATAL, SETTINGS, STATE
 from npstream.ops.watchdog import EXIT_STUCK
 from npstream.settings import from_mapping, sizes
@@ -27,6 +29,14 @@ def test_it_names_only_metrics_that_exist() -> None:
     """Every metric in the text is one that workers export."""
     assert [complaint for piece in code() for complaint in complaints(piece)] == []
     assert "npstream_lag_seconds" in TEXT
+
+
+def test_it_names_only_commands_that_exist() -> None:
+    """Every `npstream ...` in the text is a command of the program."""
+    named = {found for piece in code() for found in re.findall(r"(?:^|\n)npstream ([a-z]+)", piece)}
+
+    assert {"init", "doctor", "check"} <= named
+    assert named <= set(cli.list_commands(click.Context(cli)))
 
 
 def test_its_links_lead_somewhere() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
+from npstream.app import warm_up
 from npstream.codec.events import EventConfig
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.model import ALGORITHM, Params
@@ -108,7 +109,8 @@ class Stage:
         self.log.append(Channel.EVENTS, partition, [(None, value, (), at_ms) for value in values])
 
     def start(self) -> "Stage":
-        """Run a worker on a thread of its own."""
+        """Run a worker on a thread of its own, compiled before anybody waits for it."""
+        warm_up(self.using)
         self._stop = threading.Event()
         self.dashboard = Dashboard(
             self.http, IDENTITY, time.monotonic, time.time, lambda: EmbeddedLog(self.path, TOPICS), self.secrets
