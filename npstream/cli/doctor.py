@@ -1,0 +1,73 @@
+"""`npstream doctor`: what will go wrong, and what to do about it."""
+
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from npstream.cli.exits import FAILED
+from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+
+if TYPE_CHECKING:
+    from npstream.ops.doctor import Round
+    from npstream.ops.findings import Finding
+    from npstream.settings import Settings
+
+
+@click.command(
+    epilog="""\b
+Example:
+  npstream doctor --config config/kafka.yaml
+
+\b
+Looks at brokers, topics, partition counts, cleanup and retention against event time, timeouts,
+the group, stuck transactions, committed positions and checkpoints, and reads the newest events.
+Changes nothing. Waits only when a transaction holds readers back, to tell a slow one from a
+stuck one.
+Exit codes: 0 nothing to do; 1 findings, each with its fix; 3 settings refused; 4 brokers."""
+)
+@config_option()
+@set_option
+@click.option("--sample", type=click.IntRange(1), default=100, show_default=True, help="Newest events to read.")
+@click.option("--no-wait", is_flag=True, help="Do not wait to see whether a log is stuck.")
+@json_option
+def doctor(config: Path, assignments: tuple[str, ...], sample: int, no_wait: bool, as_json: bool) -> None:
+    """Look for what will go wrong; each finding comes with its fix."""
+    settings = load_settings(config, assignments)
+
+    from npstream.ops.doctor import Round
+    from npstream.ops.findings import counts_against, findings_json, findings_text
+
+    how = Round(sample, int(time.time() * 1000), time.monotonic, time.sleep, wait=not no_wait)
+    found, looked_at = _embedded(settings, how) if settings.embedded is not None else _kafka(settings, how)
+    echo_json(findings_json(found, looked_at)) if as_json else click.echo(findings_text(found, looked_at))
+    if counts_against(found):
+        sys.exit(FAILED)
+
+
+def _embedded(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:
+    from npstream import app
+    from npstream.ops.checkup import Patient
+    from npstream.ops.doctor import examine_file
+
+    assert settings.embedded is not None
+    with closing(app.open_log(settings)) as log, closing(app.open_steward(settings)) as steward:
+        patient = Patient(log, steward, settings.group, settings.topic_names(), settings.partition_config())
+        return examine_file(patient, how), [str(settings.embedded.path)]
+
+
+def _kafka(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:
+    from npstream.kafka import KafkaLog, KafkaSteward
+    from npstream.ops.checkup import Patient
+    from npstream.ops.doctor import examine_cluster
+
+    assert settings.kafka is not None
+    topics = settings.topic_names()
+    config = settings.kafka.config(topics)
+    with closing(KafkaLog(config)) as log, closing(KafkaSteward(config)) as steward:
+        patient = Patient(log, steward, settings.group, topics, settings.partition_config())
+        found = examine_cluster(config, settings.worker.poll_ms, patient, log, how)
+        return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]

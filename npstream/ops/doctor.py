@@ -1,0 +1,89 @@
+"""The doctor's round: every check in turn; one that cannot be made is a finding and does not stop the others."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from npstream.kafka.admin import Admin
+from npstream.kafka.blueprint import TopicState
+from npstream.kafka.config import KafkaConfig
+from npstream.kafka.log import KafkaLog
+from npstream.ops import checkup, cluster_checkup
+from npstream.ops.checkup import Patient
+from npstream.ops.cluster_checkup import try_look
+from npstream.ops.findings import Finding
+from npstream.records import Channel, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How to look: how many events to read a partition, the clocks, and whether to wait for a stuck log to show."""
+
+    sample: int
+    now_ms: int
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    wait: bool = True
+
+
+def examine_file(patient: Patient, how: Round) -> list[Finding]:
+    """An embedded log. Raises `Fatal` when a topic is not there."""
+    return checkup.check_counts(patient) + _examine_group(patient, how)
+
+
+def _examine_group(patient: Patient, how: Round) -> list[Finding]:
+    """What is the same on every broker."""
+    found: list[Finding] = []
+    for partition in range(patient.log.partitions(Channel.EVENTS)):
+        name = f"{patient.topics.events}/{partition}"
+        try_look(found, name, partial(checkup.check_partition, patient, partition))
+        try_look(found, name, partial(_sample, patient, partition, how))
+    return found
+
+
+def _sample(patient: Patient, partition: int, how: Round) -> list[Finding]:
+    records = checkup.tail(patient.log, partition, how.sample)
+    return checkup.check_sample(f"{patient.topics.events}/{partition}", records, patient.config)
+
+
+def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: KafkaLog, how: Round) -> list[Finding]:
+    """A Kafka cluster and the group on it. Raises `Retryable` or `Fatal` when no broker answers."""
+    admin, topics = Admin(config), config.topics
+    brokers = len(admin.brokers())
+    found: list[Finding] = []
+    try_look(found, "topics", lambda: cluster_checkup.check_topics(admin, topics))
+    states = admin.describe()
+    settings: dict[str, str] = {}
+    try_look(found, "brokers", lambda: settings.update(admin.broker_config()) or [])
+    found += cluster_checkup.check_cleanup(topics, states)
+    found += cluster_checkup.check_replicas(brokers, states, settings)
+    found += cluster_checkup.check_timeouts(config, poll_ms, settings)
+    if len(states) < len(topics.names()):
+        return found  # Without its topics there is nothing more to look at.
+    partitions = states[topics.events].partitions
+    try_look(found, "retention", lambda: _retention(patient, states, partitions, how))
+    try_look(found, "group", lambda: cluster_checkup.check_group(config.group, admin.group(), partitions))
+    try_look(
+        found,
+        "transactions",
+        lambda: cluster_checkup.check_stuck(log, config, partitions, how.clock, how.sleep, wait=how.wait),
+    )
+    return found + _examine_group(patient, how)
+
+
+def _retention(patient: Patient, states: Mapping[str, TopicState], partitions: int, how: Round) -> list[Finding]:
+    log = patient.log
+    undecided, newest = [], []
+    for partition in range(partitions):
+        position, ends = patient.steward.committed(partition), log.ends(Channel.EVENTS, partition)
+        at = ends.begin if position is None else position.next_offset
+        undecided += [record.timestamp_ms for record in _first(patient, partition, at, ends.stable)]
+        newest += [record.timestamp_ms for record in checkup.tail(log, partition, 1)]
+    return cluster_checkup.check_retention(
+        patient.topics, states, how.now_ms, min(undecided, default=None), max(newest, default=None)
+    )
+
+
+def _first(patient: Patient, partition: int, begin: int, end: int) -> list[Record]:
+    found = next(patient.log.read(Channel.EVENTS, partition, begin, end), None) if begin < end else None
+    return [] if found is None else [found]
