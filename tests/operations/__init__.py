@@ -1,0 +1,1 @@
+"""A worker as an operator runs it: signals, probes, scrapes, long runs."""

@@ -1,0 +1,1 @@
+"""What a worker may do, whom it trusts, and what it never says."""
