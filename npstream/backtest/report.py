@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,12 @@ from npstream.model.evaluate import Rates
 from npstream.model.intervals import wilson
 from npstream.page import Section, Table, page, text_table
 
-_HEADER = ("run", "events", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score", "late labels", "withheld", "digest")
+_HEADER = (
+    *("run", "events", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score"),
+    *("late labels", "held: warm-up", "budget", "digest"),
+)
+_LINES_MAX = 5
+"""Partitions drawn: more lines than these cannot be told apart."""
 
 _CSV = (
     *("run", "partition", "records"),
@@ -46,6 +52,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "tau": run.tau,
         **_rates_json(result.rates, run.tau),
         "digest": result.digest,
+        "tally": _tally(result),
         "quarters": [_rates_json(quarter, run.tau) for quarter in result.quarters],
         "partitions": [
             {
@@ -77,6 +84,12 @@ def _number(value: float) -> float | None:
     return None if value != value else value
 
 
+def _tally(result: Result) -> dict[str, int]:
+    """All partitions' counters, added up."""
+    tallies = [partition.tally.to_dict() for partition in result.partitions]
+    return {name: sum(tally[name] for tally in tallies) for name in tallies[0]} if tallies else {}
+
+
 def to_text(runs: Sequence[Run]) -> str:
     """The table for a terminal."""
     return text_table(_HEADER, [_row(run) for run in runs])
@@ -85,8 +98,7 @@ def to_text(runs: Sequence[Run]) -> str:
 def _row(run: Run) -> list[str]:
     result = run.result
     rates = result.rates
-    tallies = [partition.tally for partition in result.partitions]
-    withheld = sum(tally.withheld_warmup + tally.withheld_budget for tally in tallies)
+    tally = _tally(result)
     return [
         run.name,
         f"{result.events}",
@@ -95,8 +107,9 @@ def _row(run: Run) -> list[str]:
         f"{rates.fpr / run.tau:.2f}",
         f"{rates.tpr:.3f}",
         f"{rates.np_score(run.tau):.3f}",
-        _late_share(result),
-        f"{withheld}",
+        _late_share(tally),
+        str(tally.get("withheld_warmup", 0)),
+        str(tally.get("withheld_budget", 0)),
         result.digest[:12],
     ]
 
@@ -108,9 +121,10 @@ def _interval(rates: Rates) -> str:
     return f"{low:.4f}-{high:.4f}"
 
 
-def _late_share(result: Result) -> str:
-    late = sum(partition.tally.labels_late for partition in result.partitions)
-    came = late + sum(partition.tally.labels_joined for partition in result.partitions)
+def _late_share(tally: Mapping[str, int]) -> str:
+    """Labels that came after their observation had left the buffer, among all that came on their own."""
+    late = tally.get("labels_late", 0)
+    came = late + tally.get("labels_joined", 0)
     return "-" if came == 0 else f"{late / came:.1%}"
 
 
@@ -142,17 +156,31 @@ def to_html(runs: Sequence[Run], source: str) -> str:
 
 
 def _roc(runs: Sequence[Run]) -> list[str]:
-    taus = sorted({run.tau for run in runs})
-    if len(taus) < 2:
-        return []
-    best = sorted(runs, key=lambda run: run.result.rates.fpr)
-    line = Line(x=[run.result.rates.fpr for run in best], y=[run.result.rates.tpr for run in best], label="runs")
-    return [svg(Figure(title="ROC over target rates", x_label="FPR", y_label="TPR", layers=[line]))]
+    """Detection over false positives, a line for each set of settings that was run with several target rates."""
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        others = {name: value for name, value in run.result.config.params.to_dict().items() if name != "tau"}
+        if run.result.rates.negatives and run.result.rates.positives:
+            alike.setdefault(repr(others), []).append(run)
+    groups = [sorted(group, key=lambda run: run.tau) for group in alike.values() if len({run.tau for run in group}) > 1]
+    lines: list[Layer] = [
+        Line(
+            x=[run.result.rates.fpr for run in group],
+            y=[run.result.rates.tpr for run in group],
+            label=f"{group[0].name} to {group[-1].name}",
+            colour=index,
+            dash=index,
+        )
+        for index, group in enumerate(groups)
+    ]
+    figure = Figure(title="ROC over target rates", x_label="FPR", y_label="TPR", layers=lines)
+    return [svg(figure)] if lines else []
 
 
 def _details(run: Run) -> Section:
     result = run.result
-    rows = [_partition_row(partition, run.tau) for partition in result.partitions]
+    rows = [_rates_row(str(p.partition), p.tally.events, p.rates, run.tau) for p in result.partitions]
+    rows.append(_rates_row("all", sum(p.tally.events for p in result.partitions), result.rates, run.tau))
     quarters = [
         [f"quarter {i + 1}", f"{q.fpr:.4f}", _interval(q), f"{q.tpr:.3f}", f"{q.np_score(run.tau):.3f}"]
         for i, q in enumerate(result.quarters)
@@ -168,33 +196,46 @@ def _details(run: Run) -> Section:
     )
 
 
-def _partition_row(partition: PartitionResult, tau: float) -> list[str]:
-    rates = partition.rates
-    return [
-        str(partition.partition),
-        str(partition.tally.events),
-        f"{rates.fpr:.4f}",
-        _interval(rates),
-        f"{rates.tpr:.3f}",
-        f"{rates.np_score(tau):.3f}",
-    ]
+def _rates_row(name: str, events: int, rates: Rates, tau: float) -> list[str]:
+    interval, score = _interval(rates), f"{rates.np_score(tau):.3f}"
+    return [name, str(events), f"{rates.fpr:.4f}", interval, f"{rates.tpr:.3f}", score]
 
 
 def curves(run: Run) -> list[str]:
-    """FPR, TPR, threshold and gamma over the records of each partition."""
-    partitions = [partition for partition in run.result.partitions if partition.samples][:6]
-    if not partitions:
-        return []
-    return [
-        _curve("False-positive rate", "FPR", _fpr_layers(partitions, run.tau)),
-        _curve("Detection rate", "TPR", _lines(partitions, "tpr")),
-        _curve("Threshold", "score", _lines(partitions, "threshold")),
-        _curve("Multiplier gamma", "gamma", _lines(partitions, "gamma")),
+    """FPR, TPR, threshold and gamma over the records of each partition, and both rates of the whole group."""
+    partitions = [partition for partition in run.result.partitions if partition.samples]
+    shown = partitions[:_LINES_MAX]
+    group = _group(partitions) if len(partitions) > 1 else []
+    found = [
+        _curve("False-positive rate so far", "FPR", [*_fpr_layers(shown, run.tau), *_group_line(group, "fpr")]),
+        _curve("Detection rate so far", "TPR", [*_lines(shown, "tpr"), *_group_line(group, "tpr")]),
+        _curve("Threshold", "score", _lines(shown, "threshold")),
+        _curve("Multiplier gamma", "gamma", _lines(shown, "gamma")),
     ]
+    return [figure for figure in found if figure is not None]
 
 
-def _curve(title: str, y_label: str, layers: list[Layer]) -> str:
+def _curve(title: str, y_label: str, layers: list[Layer]) -> str | None:
+    """None when there is nothing to draw: no label, no rate."""
+    if not any(math.isfinite(y) for layer in layers if isinstance(layer, Line) for y in layer.y):
+        return None
     return svg(Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers))
+
+
+def _group(partitions: Sequence[PartitionResult]) -> list[tuple[float, Rates]]:
+    """The whole group sample by sample, as far as all partitions go: mean records of a partition, rates added up."""
+    found = []
+    for samples in zip(*(partition.samples for partition in partitions), strict=False):
+        records = sum(sample.records for sample in samples) / len(samples)
+        found.append((records, sum((sample.rates for sample in samples), Rates(0, 0, 0, 0))))
+    return found
+
+
+def _group_line(group: Sequence[tuple[float, Rates]], what: str) -> list[Layer]:
+    if not group:
+        return []
+    y = [float(getattr(rates, what)) for _, rates in group]
+    return [Line(x=[records for records, _ in group], y=y, label="all partitions", colour=_LINES_MAX)]
 
 
 def _fpr_layers(partitions: Sequence[PartitionResult], tau: float) -> list[Layer]:
@@ -211,12 +252,13 @@ def _lines(partitions: Sequence[PartitionResult], what: str) -> list[Layer]:
     return [
         Line(
             x=[float(sample.records) for sample in partition.samples],
-            y=[
-                float(getattr(sample.rates if what in ("fpr", "tpr") else sample, what)) for sample in partition.samples
-            ],
+            y=[float(getattr(sample.rates if what in _RATES else sample, what)) for sample in partition.samples],
             label=f"partition {partition.partition}",
             colour=index,
             dash=index,
         )
         for index, partition in enumerate(partitions)
     ]
+
+
+_RATES = ("fpr", "tpr")
