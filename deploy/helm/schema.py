@@ -53,6 +53,8 @@ OWN = {
     "nameOverride": TEXT,
     "fullnameOverride": TEXT,
     "secrets": {"type": "array", "items": closed({"name": NAME, "secretName": TEXT}, ("name", "secretName"))},
+    "files": {"type": "array", "items": closed({"name": NAME, "configMapName": TEXT}, ("name", "configMapName"))},
+    "job": closed({"args": {"type": "array", "items": TEXT}}),
     "resources": closed({"cpu": {"type": ["string", "number"]}, "memory": TEXT}),
     "terminationGracePeriodSeconds": whole(1),
     "minReadySeconds": whole(0),

@@ -62,6 +62,11 @@ def pod(manifests: Sequence[Manifest]) -> Manifest:
     return spec
 
 
+def pods(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The templates of all pods: the workers', and a job's where there is one."""
+    return [manifest["spec"]["template"] for manifest in of_kind(manifests, "StatefulSet", "Deployment", "Job")]
+
+
 def worker(manifests: Sequence[Manifest]) -> Manifest:
     """The only container."""
     (container,) = pod(manifests)["containers"]

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import click
 import pytest
 
+from npstream.cli import cli
 from npstream.kafka.blueprint import Create, Wishes, plan
 from npstream.records import Topics
 from tests.deploy import chart
@@ -19,7 +21,9 @@ def selectors(manifests: list[chart.Manifest]) -> Iterator[tuple[str, dict[str, 
             case "Service":
                 yield "Service", spec["selector"]
             case "NetworkPolicy":
-                yield "NetworkPolicy", spec["podSelector"]["matchLabels"]
+                (names,) = spec["podSelector"]["matchExpressions"]
+                workers, _ = names["values"]
+                yield "NetworkPolicy", {**spec["podSelector"]["matchLabels"], names["key"]: workers}
             case "StatefulSet" | "Deployment" | "PodDisruptionBudget" | "PodMonitor":
                 yield manifest["kind"], spec["selector"]["matchLabels"]
     for constraint in chart.pod(manifests)["topologySpreadConstraints"]:
@@ -45,7 +49,8 @@ def test_names_refer_to_what_is_there(name: str) -> None:
     pod, spec = chart.pod(manifests), chart.workload(manifests)["spec"]
 
     assert {mount["name"] for mount in chart.worker(manifests)["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
-    assert {("ConfigMap", v["configMap"]["name"]) for v in pod["volumes"] if "configMap" in v} <= names
+    own = [volume["configMap"]["name"] for volume in pod["volumes"] if volume["name"] == "settings"]
+    assert [("ConfigMap", map_name) in names for map_name in own] == [True]
     if "serviceName" in spec:
         assert ("Service", spec["serviceName"]) in names
     if name != "everything":  # which brings an account of its own
@@ -54,27 +59,51 @@ def test_names_refer_to_what_is_there(name: str) -> None:
         assert ("Deployment", scaled["spec"]["scaleTargetRef"]["name"]) in names
 
 
+def test_a_job_is_no_worker_and_yet_under_the_policy() -> None:
+    """A command beside the workers is not counted as one of them, and may reach no more than they do."""
+    manifests = chart.rendered("everything")
+    labels = chart.the(manifests, "Job")["spec"]["template"]["metadata"]["labels"]
+    policy = chart.the(manifests, "NetworkPolicy")["spec"]["podSelector"]
+
+    found = [where for where, wanted in selectors(manifests) if wanted.items() <= labels.items()]
+    assert found == []
+    assert labels["app.kubernetes.io/name"] in policy["matchExpressions"][0]["values"]
+    assert policy["matchLabels"].items() <= labels.items()
+
+
+def test_a_job_runs_a_command_that_exists() -> None:
+    """The job's command takes its options and the settings that the chart appends."""
+    job = chart.the(chart.rendered("everything"), "Job")["spec"]["template"]["spec"]["containers"][0]
+    name, *arguments = job["args"]
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+
+    context = command.make_context(name, arguments)
+
+    assert str(context.params["config"]) == "/etc/npstream/settings.yaml"
+    assert context.params["execute"] is True
+
+
 @every_value_set
 def test_pods_meet_the_restricted_standard(name: str) -> None:
     """Every rule of the Pod Security Standard `restricted` holds, and the root file system is read-only."""
-    pod, container = chart.pod(chart.rendered(name)), chart.worker(chart.rendered(name))
-    own = container["securityContext"]
+    for template in chart.pods(chart.rendered(name)):
+        pod = template["spec"]
+        (container,) = pod["containers"]
+        own = container["securityContext"]
 
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["runAsUser"] > 0
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert own["allowPrivilegeEscalation"] is False
-    assert own["readOnlyRootFilesystem"] is True
-    assert own["capabilities"] == {"drop": ["ALL"]}
-    assert "privileged" not in own
-    assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
-    assert all("hostPort" not in port for port in container["ports"])
-    assert {next(key for key in volume if key != "name") for volume in pod["volumes"]} <= {
-        "configMap",
-        "secret",
-        "emptyDir",
-    }
-    assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] > 0
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert own["allowPrivilegeEscalation"] is False
+        assert own["readOnlyRootFilesystem"] is True
+        assert own["capabilities"] == {"drop": ["ALL"]}
+        assert "privileged" not in own
+        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
+        assert all("hostPort" not in port for port in container.get("ports", ()))
+        kinds = {next(key for key in volume if key != "name") for volume in pod["volumes"]}
+        assert kinds <= {"configMap", "secret", "emptyDir"}
+        assert pod["automountServiceAccountToken"] is False
 
 
 @every_value_set
@@ -91,10 +120,11 @@ def test_only_a_small_tmp_can_be_written(name: str) -> None:
 @every_value_set
 def test_no_secret_is_in_the_environment(name: str) -> None:
     """Secrets come as files, which are not inherited, printed or dumped as variables are."""
-    container = chart.worker(chart.rendered(name))
+    for template in chart.pods(chart.rendered(name)):
+        (container,) = template["spec"]["containers"]
 
-    assert "envFrom" not in container
-    assert [entry["name"] for entry in container["env"] if "secretKeyRef" in entry.get("valueFrom", {})] == []
+        assert "envFrom" not in container
+        assert [entry["name"] for entry in container["env"] if "secretKeyRef" in entry.get("valueFrom", {})] == []
 
 
 @every_value_set

@@ -1,4 +1,4 @@
-{{- /* One worker. The same for both workloads; meets PodSecurity `restricted`. */ -}}
+{{- /* One worker. The same for both workloads. */ -}}
 {{- define "npstream.pod" -}}
 {{- $facts := include "npstream.facts" . | fromYaml -}}
 metadata:
@@ -14,46 +14,14 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "npstream.serviceAccount" . }}
-  automountServiceAccountToken: false
-  enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds | int64 }}
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 10001
-    runAsGroup: 10001
-    fsGroup: 10001
-    fsGroupChangePolicy: OnRootMismatch
-    seccompProfile:
-      type: RuntimeDefault
+  {{- include "npstream.podCommon" . | nindent 2 }}
   containers:
     - name: worker
-      image: {{ include "npstream.image" . }}
-      imagePullPolicy: {{ .Values.image.pullPolicy }}
       args: [run, --config, /etc/npstream/settings.yaml]
-      env:
-        # Static members and transactions are named after it: the same after a restart, different in every pod.
-        - name: NPSTREAM__KAFKA__SLOT
-          valueFrom:
-            fieldRef:
-              fieldPath: metadata.name
-        {{- if not (dig "http" "host" "" .Values.settings) }}
-        # Probes and Prometheus come from outside the pod; the network policy says who else may.
-        - name: NPSTREAM__HTTP__HOST
-          value: 0.0.0.0
-        {{- end }}
-        - name: OPENBLAS_NUM_THREADS
-          value: "1"
-        {{- with .Values.env }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
       ports:
         - name: http
           containerPort: {{ $facts.port | int64 }}
@@ -75,52 +43,7 @@ spec:
         periodSeconds: 5
         timeoutSeconds: 3
         failureThreshold: 2
-      resources:
-        requests:
-          cpu: {{ .Values.resources.cpu | quote }}
-          memory: {{ .Values.resources.memory | quote }}
-        limits:
-          memory: {{ .Values.resources.memory | quote }}
-      securityContext:
-        allowPrivilegeEscalation: false
-        readOnlyRootFilesystem: true
-        runAsNonRoot: true
-        capabilities:
-          drop: [ALL]
-      volumeMounts:
-        - name: settings
-          mountPath: /etc/npstream/settings.yaml
-          subPath: settings.yaml
-          readOnly: true
-        {{- range .Values.secrets }}
-        - name: secret-{{ .name }}
-          mountPath: /etc/npstream/secrets/{{ .name }}
-          readOnly: true
-        {{- end }}
-        - name: tmp
-          mountPath: /tmp
-  volumes:
-    - name: settings
-      configMap:
-        name: {{ include "npstream.fullname" . }}
-    {{- range .Values.secrets }}
-    - name: secret-{{ .name }}
-      secret:
-        secretName: {{ .secretName }}
-        # Readable by the worker's group, written by nobody.
-        defaultMode: 0440
-    {{- end }}
-    - name: tmp
-      emptyDir:
-        sizeLimit: 128Mi
-  {{- with .Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+      {{- include "npstream.container" . | nindent 6 }}
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
