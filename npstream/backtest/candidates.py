@@ -18,6 +18,9 @@ GENERATION = 4
 _G_OCTAVES, _ETA_OCTAVES = 4.0, 2.5
 """How far from its base a value is searched, in powers of two, either way."""
 
+_G_MAX, _ETA_MAX = 1e6, 10.0
+"""What `Params` takes at most."""
+
 _D_STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _D_RANGE = (10, 2000)
 
@@ -58,7 +61,7 @@ def close_in(best: Candidate, params: Params, number: int) -> list[Candidate]:
         step = _step(best, params, _point(point, 2), -1 if _point(point, 3) < 0.5 else 1)
         g = best.g * 2 ** (reach * _G_OCTAVES * (2 * _point(point, 5) - 1))
         eta = best.eta * 2 ** (reach * _ETA_OCTAVES * (2 * _point(point, 7) - 1))
-        found.append(replace(best, D=step, g=_rounded(g), eta=_rounded(eta)))
+        found.append(replace(best, D=step, g=_rounded(g, _G_MAX), eta=_rounded(eta, _ETA_MAX)))
     return found
 
 
@@ -68,7 +71,7 @@ def _spread(params: Params, presets: Sequence[Preset], number: int) -> Candidate
     g = middle.g * 2 ** (_G_OCTAVES * (2 * _point(number, 5) - 1))
     eta = middle.eta * 2 ** (_ETA_OCTAVES * (2 * _point(number, 7) - 1))
     step = _D_STEPS[int(_point(number, 3) * len(_D_STEPS))]
-    return Candidate(preset, _units(params.D * step), _rounded(g), _rounded(eta))
+    return Candidate(preset, _units(params.D * step), _rounded(g, _G_MAX), _rounded(eta, _ETA_MAX))
 
 
 def _step(best: Candidate, params: Params, share: float, sign: int) -> int:
@@ -83,9 +86,9 @@ def _units(count: float) -> int:
     return max(_D_RANGE[0], min(_D_RANGE[1], round(count)))
 
 
-def _rounded(value: float) -> float:
-    """Three digits: a person will read it in a settings file. Within what `Params` takes."""
-    return float(f"{min(value, 10.0):.3g}")
+def _rounded(value: float, most: float) -> float:
+    """Three digits: a person will read it in a settings file."""
+    return float(f"{min(value, most):.3g}")
 
 
 def _point(number: int, base: int) -> float:
