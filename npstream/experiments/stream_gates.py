@@ -1,7 +1,7 @@
 """What the stream comparison must show.
 
-The rate gate is checked on whatever was run; the others are statements about
-all 18 reference sets with all of their rows and are checked on nothing less.
+The rate gate is checked on every stream that was run whole; the others are
+statements about all 18 reference sets and are checked on nothing less.
 """
 
 from collections.abc import Iterator, Mapping

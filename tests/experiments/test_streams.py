@@ -27,6 +27,7 @@ def made_up(
             "tau": "0.1",
             "fpr": str(fpr),
             "negatives": "5000",
+            "rows": "10000",
             "q4_np_score": str(plus if method == methods.PLUS else olnp),
         }
         for i in range(sets)
@@ -77,6 +78,15 @@ def test_rates_of_streams_with_few_expected_alarms_are_left_out() -> None:
     """Below 50 expected false alarms the ratio is noise and not judged."""
     rows = [row | {"negatives": "499", "fpr": "0.5"} for row in made_up(sets=1)]
     assert check(Tally(rows), {}) == []
+
+
+@pytest.mark.parametrize(("rows", "gates", "bar"), [("5300", 1, "0.151"), ("5299", 0, "-")])
+def test_a_reference_set_cut_short_has_neither_bar_nor_gate(rows: str, gates: int, bar: str) -> None:
+    """What is known of a whole set is not held against a part of it."""
+    found = streams.report([row | {"set": "banana", "rows": rows} for row in made_up(sets=1)])
+
+    assert len(found.gates) == gates
+    assert found.sections[0].tables[0].rows[0][3] == bar
 
 
 def test_gates_compare_the_right_way_and_never_pass_nan() -> None:
