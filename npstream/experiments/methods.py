@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from npstream.model import Model, Outcome, Params
+from npstream.model import ALGORITHM, Model, Outcome, Params
 from npstream.model.baselines import Olnp, TrackedOlnp
 
 PLUS, PAPER, OLNP, TRACKED = "plus", "paper", "OLNP", "OLNP+tracker"
@@ -39,7 +39,6 @@ def params(method: str, d: int, tau: float, seed: int) -> Params:
 def settings(method: str, d: int, tau: float, seed: int) -> dict[str, Any]:
     """Everything that determines what `make` builds, for the key of a result."""
     if method in (OLNP, TRACKED):
-        # The gate behind the tracked form is a model of ours and changes with its version.
-        gate = Params(preset="external", d=0, tau=tau).fingerprint() if method == TRACKED else ""
-        return {"method": method, "tau": tau, "version": OLNP_VERSION, "gate": gate}
+        # Its scaler, and the gate behind the tracked form, are those of the model and change with its version.
+        return {"method": method, "tau": tau, "version": [ALGORITHM, OLNP_VERSION]}
     return {"method": method, "model": params(method, d, tau, seed).fingerprint()}
