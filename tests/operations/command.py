@@ -20,10 +20,10 @@ _HTTP_S = 20.0
 WAIT_S = 120.0
 """For whatever a worker does in a second on a calm machine."""
 
-# Become the command, and die with the test however that ends.
+# Become the module's process, and die with the test however that ends.
 _TIED = (
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'npstream', *sys.argv[1:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
 )
 
 
@@ -49,13 +49,17 @@ class WorkerCommand:
         assert self._process is None or self._process.poll() is not None, f"{self.name} is running already"
         with self.out.open("ab") as out, self.err.open("ab") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _TIED, "run", "--config", str(self.config)],
+                [sys.executable, "-c", _TIED, *self.command()],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
             )
         return self
+
+    def command(self) -> list[str]:
+        """What to run: a module and its arguments."""
+        return ["npstream", "run", "--config", str(self.config)]
 
     @property
     def pid(self) -> int:

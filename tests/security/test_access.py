@@ -1,6 +1,7 @@
 """TLS, SCRAM and ACLs on a real broker: the least rights work, and without any of them the message names it."""
 
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,7 +51,7 @@ class Tenant:
         self.secured.create_user(self.user, self.password, rights)
         values = [*events(20), RUBBISH, *events(19, seed=1)]
         log = self.log()
-        log.append(Channel.EVENTS, 0, [(None, value, (), 1_700_000_000_000) for value in values])
+        log.append(Channel.EVENTS, 0, [(None, value, (), int(time.time() * 1000)) for value in values])
         log.close()
         return self
 

@@ -1,0 +1,96 @@
+"""A worker with short limits: `python -m tests.operations.alive_worker SETTINGS.yaml MAX_AGE_S STUCK_S`.
+
+Everything is as in `npstream run`, but for how long the loop may stand still.
+SIGUSR1 makes the next poll of the broker hang for ever, as a client call might.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from npstream import __version__, app
+from npstream.model import ALGORITHM
+from npstream.observe import Observer
+from npstream.ops.dashboard import Dashboard, HttpConfig
+from npstream.ops.logs import configure
+from npstream.ops.status import Identity
+from npstream.port import Broker, Log
+from npstream.settings import Settings, load
+from npstream.worker import Worker
+
+HANG = threading.Event()
+
+
+class Hanging:
+    """A broker whose poll never comes back once it is told to hang; everything else is the broker's own."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._broker, name)
+
+    def poll(self, max_records: int, timeout_s: float) -> Any:
+        """As the broker's, or never."""
+        if HANG.is_set():
+            a_call_that_never_returns()
+        return self._broker.poll(max_records, timeout_s)
+
+
+def a_call_that_never_returns() -> None:
+    """Named for the stack that the watchdog writes."""
+    threading.Event().wait()
+
+
+def main(path: Path, max_age_s: float, stuck_s: float) -> None:
+    """Run until SIGTERM."""
+    ctypes.CDLL(None).prctl(1, 9)  # die with the test, however that ends
+    settings = load(path, dict(os.environ), ())
+    configure("info", "json", sys.stdout, time.monotonic)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGUSR1, lambda *_: HANG.set())
+    identity = Identity(settings.group, settings.topic_names().events, "worker", __version__, ALGORITHM)
+    http = HttpConfig(port=0, max_age_s=max_age_s, stuck_s=stuck_s)
+    dashboard = Dashboard(http, identity, time.monotonic, time.time, lambda: app.open_log(settings))
+    app.warm_up(settings.partition_config())
+    dashboard.start()
+    structlog.get_logger("npstream").info("starting", page=dashboard.url)
+    try:
+        worker(settings, stop, dashboard.observer).run()
+    finally:
+        dashboard.stop()
+
+
+def worker(settings: Settings, stop: threading.Event, observer: Observer) -> Worker:
+    """As `app.build_worker`, on a broker that can hang."""
+    return Worker(
+        connect=hanging(app.connector(settings, stop, observer)),
+        origin=app.origin_of(settings),
+        limits=settings.worker.limits(),
+        clock=time.monotonic,
+        stop=stop,
+        observer=observer,
+    )
+
+
+def hanging(connect: Callable[[], tuple[Broker, Log]]) -> Callable[[], tuple[Broker, Log]]:
+    """The same clients, the broker wrapped."""
+
+    def wrapped() -> tuple[Broker, Log]:
+        broker, log = connect()
+        return Hanging(broker), log
+
+    return wrapped
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,101 @@
+"""Liveness: green while the loop turns, whatever brokers and groups do; red when it hangs, and then the end."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from npstream.cli import exits
+from tests.broker import JarKafka
+from tests.operations.command import WorkerCommand
+from tests.operations.probes import Probe
+from tests.operations.site import Site
+from tests.ops.stage import events
+
+pytestmark = pytest.mark.timeout(900)
+AWAY_S = 25.0
+"""The outage. Liveness is set to turn red when the loop stands still for as long."""
+NEVER_S = 3600.0
+
+
+class AliveWorker(WorkerCommand):
+    """`tests.operations.alive_worker`: the worker with short limits."""
+
+    limits = (NEVER_S, NEVER_S)
+
+    def command(self) -> list[str]:
+        """Its limits come after its settings."""
+        return ["tests.operations.alive_worker", str(self.config), *map(str, self.limits)]
+
+
+@pytest.fixture
+def private_site(private_kafka: JarKafka, tmp_path: Path) -> Iterator[Site]:
+    """Two partitions on a broker that the test may kill."""
+    made = Site(private_kafka.bootstrap, tmp_path / "site", partitions=2)
+    yield made
+    made.close()
+
+
+def alive(site: Site, slot: str, max_age_s: float, stuck_s: float) -> AliveWorker:
+    """A worker with these limits; it ends with the site."""
+    worker = AliveWorker(site.folder, slot, {**site.settings(slot), "kafka": quick(site, slot)})
+    worker.limits = (max_age_s, stuck_s)
+    site.workers.append(worker)
+    return worker
+
+
+def quick(site: Site, slot: str) -> dict[str, object]:
+    """A worker that leaves the group when it stops and soon gives up on a broker that does not answer."""
+    return {**site.settings(slot)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}
+
+
+@pytest.mark.slow
+def test_liveness_is_green_through_rebalances_and_an_outage(private_kafka: JarKafka, private_site: Site) -> None:
+    """Workers come and go, the broker is away for longer than the limit; every probe is answered with 200."""
+    host, guest = alive(private_site, "host", AWAY_S, NEVER_S), alive(private_site, "guest", AWAY_S, NEVER_S)
+    host.start().wait_started()
+    with Probe(lambda: host.get("livez")) as probe:
+        host.wait_for(lambda: partitions(host) == 2, "the host to own both")
+        guest.start().wait_started()
+        host.wait_for(lambda: (partitions(host), partitions(guest)) == (1, 1), "the guest to own one")
+        assert guest.terminate() == exits.OK, guest.said()
+        host.wait_for(lambda: partitions(host) == 2, "the host to own both again")
+        during_rebalances = len(probe.answers)
+        private_kafka.kill()
+        probes = len(probe.answers) + int(AWAY_S / 0.25)
+        host.wait_for(lambda: len(probe.answers) > probes, "the outage to last")
+        private_kafka.start(180.0)
+        private_site.feed(events(50), partition=0)
+        private_site.feed(events(50), partition=1)
+        host.wait_for(lambda: host.events() == 100, "the host to go on after the outage")
+
+    assert during_rebalances > 0
+    assert probe.reds() == []
+    assert host.terminate() == exits.OK, host.said()
+
+
+def partitions(worker: WorkerCommand) -> int:
+    """How many partitions it owns and has restored."""
+    return sum(partition["state"] == "live" for partition in worker.status()["partitions"])
+
+
+def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> None:
+    """While HTTP still answers /livez says since when; then the watchdog writes every stack and ends with its code."""
+    worker = alive(site, "worker", 2.0, 20.0)
+    worker.start().wait_started()
+    site.feed(events(50))
+    worker.wait_for(lambda: worker.events() == 50, "the events to be handled")
+    before = worker.get("livez")
+
+    os.kill(worker.pid, signal.SIGUSR1)
+    worker.wait_for(lambda: worker.get("livez")[0] == 503, "liveness to turn red")
+    red = worker.get("livez")
+    code = worker.wait()
+
+    assert before == (200, "alive\n")
+    assert red[1].startswith("the loop has not turned for ")
+    assert code == exits.STUCK, worker.said()
+    assert worker.lines("loop stuck")[0]["exit_code"] == exits.STUCK
+    assert "in a_call_that_never_returns" in worker.err.read_text()
