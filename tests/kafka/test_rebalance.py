@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
 from npstream.records import Channel
-from tests.contracts.builders import PATIENCE_S, Owner, chunks, events, eventually, joined, share, values
+from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, events, eventually, joined, share, values
 from tests.contracts.places import KafkaPlace
 from tests.kafka.echo import Echo
 from tests.kafka.zombie import zombie
@@ -30,9 +30,7 @@ def until(owners: list[Owner], condition: Callable[[], bool]) -> None:
 def test_a_second_worker_takes_over_some_partitions(place: KafkaPlace) -> None:
     """The first is asked to let go of what the second gets, keeps the rest, and each partition has one owner."""
     first = joined(place.kafka_broker("a"))
-    broker = place.kafka_broker("b")
-    second = Owner(broker)
-    broker.subscribe(second)
+    second = _joining(place, "b")
 
     until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
 
@@ -92,6 +90,40 @@ def test_a_worker_that_slept_beyond_its_session_is_told_that_its_partitions_are_
         assert sleeper.last_words() == "lost (0, 1, 2)"
 
 
+def test_a_commit_overtaken_by_a_rebalance_is_made_again(place: KafkaPlace, log: KafkaLog) -> None:
+    """Offsets refused because the group moved on meanwhile are sent anew: everything is visible once."""
+    broker = place.kafka_broker("a")
+    first = joined(broker)
+    stale = broker._member.group_metadata()
+    second = _joining(place, "b")
+    until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
+    kept = min(first.owned)
+    metadata = iter([stale, stale, broker._member.group_metadata()])
+
+    broker._publisher.publish([share(kept, 3, [decision(b"once")], chunks(1))], lambda: next(metadata))
+
+    eventually(lambda: values(log, Channel.DECISIONS, kept) == [b"once"])
+    position = broker.committed(kept)
+    assert position is not None
+    assert position.next_offset == 3
+
+
+def test_a_commit_that_is_always_overtaken_gives_up(place: KafkaPlace, log: KafkaLog) -> None:
+    """A worker that the group has left behind for good is told to reset, and nothing of it is visible."""
+    broker = place.kafka_broker("a")
+    first = joined(broker)
+    stale = broker._member.group_metadata()
+    second = _joining(place, "b")
+    until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
+
+    with pytest.raises(Retryable, match="the group has moved on without this worker"):
+        broker._publisher.publish([share(0, 3, [decision(b"never")], chunks(1))], lambda: stale)
+    broker.abandon()
+
+    eventually(lambda: log.ends(Channel.DECISIONS, 0).stable == log.ends(Channel.DECISIONS, 0).high)
+    assert values(log, Channel.DECISIONS, 0) == []
+
+
 def test_every_event_is_decided_once_while_partitions_move(place: KafkaPlace, log: KafkaLog) -> None:
     """While a second worker joins and leaves again and again each event's decision is published exactly once."""
     sent = 0
@@ -112,6 +144,7 @@ def test_every_event_is_decided_once_while_partitions_move(place: KafkaPlace, lo
                 running.append(threads.submit(workers[-1].run))
                 eventually(partial(feed_until_worked, workers[-1]))
                 workers[-1].stop.set()
+                running[-1].result(timeout=PATIENCE_S)  # the slot must be free before it is used again
             eventually(lambda: _decided(log) == 3 * sent)
         finally:
             for worker in workers:
@@ -147,3 +180,11 @@ def test_new_partitions_wait_for_room_in_the_output_topics(place: KafkaPlace, lo
 
 def _decided(log: KafkaLog) -> int:
     return sum(len(values(log, Channel.DECISIONS, partition)) for partition in range(3))
+
+
+def _joining(place: KafkaPlace, slot: str) -> Owner:
+    """A worker that has subscribed and not polled yet."""
+    broker = place.kafka_broker(slot)
+    owner = Owner(broker)
+    broker.subscribe(owner)
+    return owner

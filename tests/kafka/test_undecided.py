@@ -55,6 +55,8 @@ def test_the_committed_position_waits_for_an_undecided_transaction(place: KafkaP
     answers: list[Position | None] = []
     with zombie(place, "after_send_offsets", transaction_timeout_ms=60_000) as sleeper:
         heir = KafkaBroker(place.config("b", transaction_timeout_ms=60_000), heartbeat=turns.release)
+        while turns.acquire(blocking=False):
+            pass  # connecting shows life, too
         waiting = threading.Thread(target=lambda: answers.append(heir.committed(0)))
         waiting.start()
         assert turns.acquire(timeout=30)  # one whole wait has passed
