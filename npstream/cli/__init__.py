@@ -5,6 +5,7 @@ below.
 """
 
 import importlib
+import logging
 import sys
 from typing import NoReturn
 
@@ -71,6 +72,10 @@ def cli() -> None:
       npstream check --config config.yaml    every problem at once
       npstream run --config config.yaml      the worker
     """
+    # A command says itself what went wrong, once; only the worker has a log, and sets it up.
+    logger = logging.getLogger("npstream")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -106,8 +106,8 @@ def _run(name: str, settings: "Settings", past: History, start_from: Path | None
 
     config = settings.partition_config()
     seed = _seed(start_from or settings.start_from)
-    app.warm_up(config)
     with past.source(settings) as source:
+        app.warm_up(config)
         started = time.monotonic()
         with progress(name, _total(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
@@ -151,8 +151,8 @@ def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
     from npstream.backtest.forecast import forecast
 
     _, settings = wanted[0]
-    app.warm_up(settings.partition_config())
     with past.source(settings) as source:
+        app.warm_up(settings.partition_config())
         found = forecast(settings.partition_config(), source, time.perf_counter)
     if as_json:
         echo_json({"runs": len(wanted), **asdict(found)})

@@ -26,6 +26,7 @@ MEANINGS = {
     FATAL: "brokers out of reach, access refused, a topic missing, or recovery took too long",
     STATE: "stored state cannot be trusted; the message names the key and the way out",
     STUCK: "the worker's loop hung and its watchdog ended it; every thread's stack is on standard error",
+    INTERRUPTED: "stopped by Ctrl-C (`npstream run` finishes its batch and ends with 0)",
 }
 
 

@@ -28,9 +28,10 @@ Exit codes: 0 stopped; 3 settings refused; 4 brokers, rights or topics; 5 state;
 )
 @config_option()
 @set_option
-def run(config: Path, assignments: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Log JSON lines, whatever log.format says.")
+def run(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     """Read events, publish decisions, learn; until stopped."""
-    settings = load_settings(config, assignments)
+    settings = load_settings(config, (*assignments, "log.format=json") if as_json else assignments)
 
     from npstream import app
     from npstream.observe import Observer
