@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_CHUNK = 500
+
 
 @click.group(
     epilog="""\b
@@ -146,7 +148,8 @@ def redrive(
     topic = settings.topic_names().events
     with _opened(settings, only, reasons, begin, end) as (log, choice):
         pace = paced(None if dry_run else rate, time.monotonic, time.sleep)
-        found = send_back(log, topic, chosen(log, choice), dry_run=dry_run, pace=pace)
+        chunk = _CHUNK if rate is None else max(1, min(_CHUNK, int(rate / 20)))
+        found = send_back(log, topic, chosen(log, choice), dry_run=dry_run, pace=pace, chunk=chunk)
     if as_json:
         partitions = {str(partition): count for partition, count in found.by_partition.items()}
         echo_json({"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "partitions": partitions})

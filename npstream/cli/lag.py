@@ -1,6 +1,7 @@
 """`npstream lag`: how far behind is the group?"""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -40,7 +41,7 @@ def lag(
     from npstream.records import Channel
 
     looks = 0
-    with opened(settings) as (log, steward):
+    with opened(settings) as (log, steward), suppress(KeyboardInterrupt):
         while True:
             partitions = range(log.partitions(Channel.EVENTS))
             found = behind(log, steward, partitions, settings.start_at(), int(time.time() * 1000))

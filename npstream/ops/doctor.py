@@ -51,16 +51,17 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
     admin, topics = Admin(config), config.topics
     brokers = len(admin.brokers())
     found: list[Finding] = []
-    try_look(found, "topics", lambda: cluster_checkup.check_topics(admin, topics))
-    states = admin.describe()
+    states: dict[str, TopicState] = {}
     settings: dict[str, str] = {}
+    try_look(found, "topics", lambda: cluster_checkup.check_topics(admin, topics))
+    try_look(found, "topics", lambda: states.update(admin.describe()) or [])
     try_look(found, "brokers", lambda: settings.update(admin.broker_config()) or [])
     found += cluster_checkup.check_cleanup(topics, states)
     found += cluster_checkup.check_replicas(brokers, states, settings)
     found += cluster_checkup.check_timeouts(config, poll_ms, settings)
-    if len(states) < len(topics.names()):
+    if states and len(states) < len(topics.names()):
         return found  # Without its topics there is nothing more to look at.
-    partitions = states[topics.events].partitions
+    partitions = log.partitions(Channel.EVENTS)
     try_look(found, "retention", lambda: _retention(patient, states, partitions, how))
     try_look(found, "group", lambda: cluster_checkup.check_group(config.group, admin.group(), partitions))
     try_look(
@@ -68,7 +69,7 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
         "transactions",
         lambda: cluster_checkup.check_stuck(log, config, partitions, how.clock, how.sleep, wait=how.wait),
     )
-    return found + _examine_group(patient, how)
+    return list(dict.fromkeys(found)) + _examine_group(patient, how)
 
 
 def _retention(patient: Patient, states: Mapping[str, TopicState], partitions: int, how: Round) -> list[Finding]:

@@ -1,15 +1,16 @@
 """Dead letters, from outside: choose, show, and send them back to the end of the events topic."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.page import text_table
 from npstream.port import Log
-from npstream.records import Channel
+from npstream.records import Channel, Headers
 
 _VALUE_SHOWN = 60
 
@@ -67,27 +68,37 @@ class Redriven:
 
 
 def redrive(
-    log: Log, topic: str, letters: Iterable[DeadLetter], *, dry_run: bool, pace: Callable[[int], None]
+    log: Log, topic: str, letters: Iterable[DeadLetter], *, dry_run: bool, pace: Callable[[int], None], chunk: int
 ) -> Redriven:
     """Append each event as it was first sent, without our headers, to the partition it came from.
 
-    Order is not kept: they come after everything that followed them. `pace` is
-    told how many were sent so far and may wait.
+    Order is not kept: they come after everything that followed them. After every
+    `chunk` of them `pace` is told how many were sent so far and may wait.
     """
     sent, foreign = 0, 0
     by_partition: Counter[int] = Counter()
-    for letter in letters:
-        if letter.topic != topic:
-            foreign += 1
-            continue
-        if not dry_run:
-            log.append(
-                Channel.EVENTS, letter.partition, [(letter.key, letter.value, letter.headers, letter.timestamp_ms)]
-            )
-        sent += 1
-        by_partition[letter.partition] += 1
+    own = iter(letters)
+    while few := list(islice(own, chunk)):
+        for partition, records in _events(few, topic).items():
+            if not dry_run:
+                log.append(Channel.EVENTS, partition, records)
+            by_partition[partition] += len(records)
+        foreign += sum(letter.topic != topic for letter in few)
+        sent = by_partition.total()
         pace(sent)
     return Redriven(sent, foreign, dict(sorted(by_partition.items())))
+
+
+def _events(
+    letters: Sequence[DeadLetter], topic: str
+) -> dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]]:
+    """The events in the letters of one topic, by the partition each came from, in order."""
+    found: dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]] = {}
+    for letter in letters:
+        if letter.topic == topic:
+            event = (letter.key, letter.value, letter.headers, letter.timestamp_ms)
+            found.setdefault(letter.partition, []).append(event)
+    return found
 
 
 def paced(rate: float | None, clock: Callable[[], float], sleep: Callable[[float], None]) -> Callable[[int], None]:

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from npstream import client
+from npstream.backtest import published
 from npstream.records import Channel, Record
 from npstream.testing import Stage
 from tests.backtest.stages import SETTINGS, as_json, mixed, rewrite, stage, tamper, tool
@@ -60,6 +61,17 @@ def test_a_range_is_recomputed_from_the_kept_checkpoint_before_it(tmp_path: Path
     assert found["decisions"] == sum(620 <= offset < 680 for offset in answered)
     assert 500 < found["recomputed_from"] <= 620
     assert found["state_proven"] is None
+
+
+def test_a_long_topic_is_searched_by_halves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few records a search may read at once, the same decisions are found for every range."""
+    eventful(tmp_path)
+    ranges = [("0", "700"), ("333", "334"), ("501", "650"), ("690", "700")]
+    whole = [as_json(tool(tmp_path, "audit", "--from", a, "--to", b, "--json")) for a, b in ranges]
+    monkeypatch.setattr(published, "_BISECT_FROM", 3)
+
+    assert [as_json(tool(tmp_path, "audit", "--from", a, "--to", b, "--json")) for a, b in ranges] == whole
+    assert all(found["holds"] for found in whole)
 
 
 def test_old_events_may_be_gone(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npstream import app
+from npstream import app, client
 from npstream.codec.snapshot import decode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionProcessor
@@ -164,6 +164,19 @@ def test_a_group_without_checkpoints_is_told_so(tmp_path: Path) -> None:
         result = tool(tmp_path, "inspect", *arguments)
         assert result.exit_code == 2
         assert "checkpoint" in result.stderr
+
+
+def test_a_score_from_elsewhere_has_neither_directions_nor_features(tmp_path: Path) -> None:
+    """With preset external the gate is shown, and a decision is explained by its score alone."""
+    made = stage(tmp_path, model={"preset": "external", "tau": 0.2})
+    made.send([client.event(i, score=float(i % 11), target=i % 11 > 8) for i in range(200)])
+    made.run()
+    card = as_json(tool(tmp_path, "inspect", "--partition", "0", "--json"))
+    explained = as_json(tool(tmp_path, "explain", "--partition", "0", "--offset", "150", "--json"))
+
+    assert (card["preset"], card["directions"], card["kernel"]) == ("external", [], None)
+    assert (explained["decision"]["score"], explained["features"], explained["published"]) == (7.0, [], True)
+    assert "threshold" in tool(tmp_path, "inspect", "--partition", "0").stdout
 
 
 def test_a_wrong_settings_file_is_named() -> None:
