@@ -159,23 +159,23 @@ class Gate:
 
 @dataclass
 class Moments:
-    """Running mean and deviation, winsorised; running range."""
+    """Running mean and deviation over the last 10,000 events or so, winsorised; running range."""
 
     d: int
     n: int = 0
     mean: Vector = field(init=False)
-    m2: Vector = field(init=False)
+    var: Vector = field(init=False)
     low: Vector = field(init=False)
     high: Vector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mean, self.m2 = np.zeros(self.d), np.zeros(self.d)
+        self.mean, self.var = np.zeros(self.d), np.zeros(self.d)
         self.low, self.high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
 
     @property
     def sd(self) -> Vector:
         floor = np.maximum(1e-12, 1e-6 * np.abs(self.mean))
-        return np.maximum(np.sqrt(self.m2 / self.n), floor)
+        return np.maximum(np.sqrt(self.var), floor)
 
     def zscore(self, x: Vector) -> Vector:
         if self.n == 0:
@@ -187,9 +187,10 @@ class Moments:
             x = np.clip(x, self.mean - 8 * self.sd, self.mean + 8 * self.sd)
         self.low, self.high = np.minimum(self.low, x), np.maximum(self.high, x)
         self.n += 1
+        weight = 1 / min(self.n, 10_000)
         before = x - self.mean
-        self.mean = self.mean + before / self.n
-        self.m2 = self.m2 + before * (x - self.mean)
+        self.mean = self.mean + weight * before
+        self.var = (1 - weight) * self.var + weight * before * (x - self.mean)
 
 
 # ------------------------------------------------------------------ the classifier

@@ -34,7 +34,7 @@ class _State(NamedTuple):
     counts: Ints
     window: npt.NDArray[np.uint8]
     mean: Floats
-    m2: Floats
+    var: Floats
     inv_sd: Floats
     raw: Floats
     z: Floats
@@ -169,7 +169,7 @@ def _run(
             _descend(f, y[e], eta, z, state)
             if y[e] < 0:
                 _move_gamma(f, tau, beta, state)
-            absorb(raw, t[e] + 1, state.mean, state.m2, state.inv_sd)
+            absorb(raw, t[e] + 1, state.mean, state.var, state.inv_sd)
 
 
 @jit

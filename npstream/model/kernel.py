@@ -59,7 +59,7 @@ class Scaler(NamedTuple):
     """Moments and range of the features (see `scaler`); empty where unused."""
 
     mean: Floats
-    m2: Floats
+    var: Floats
     inv_sd: Floats
     low: Floats
     high: Floats
@@ -191,7 +191,7 @@ def _learn(f: float, y: int, plan: Plan, tau: float, state: State, work: Scratch
     scaler = state.scaler
     t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
     widen(work.x, t, scaler.mean, scaler.inv_sd, scaler.low, scaler.high)
-    absorb(work.x, t, scaler.mean, scaler.m2, scaler.inv_sd)
+    absorb(work.x, t, scaler.mean, scaler.var, scaler.inv_sd)
     if plan.one_class and y < 0:
         _draw_target(plan, state, work)
         _descend(_score_features(plan, state, work), 1, plan, state, work)

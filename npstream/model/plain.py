@@ -165,7 +165,7 @@ class PlainPlus(PlainNetwork):
 
     def __init__(self, params: Params) -> None:
         super().__init__(params)
-        self.mean, self.m2, self.inv_sd = np.zeros(params.d), np.zeros(params.d), np.zeros(params.d)
+        self.mean, self.var, self.inv_sd = np.zeros(params.d), np.zeros(params.d), np.zeros(params.d)
         self.acc_w, self.acc_a, self.acc_b = np.zeros(2 * params.D), np.zeros(params.D), 0.0
         self.prior = 0.5
 
@@ -195,10 +195,11 @@ class PlainPlus(PlainNetwork):
         if n > 10:
             reach = 8 / self.inv_sd
             delta = np.clip(delta, -reach, reach)
-        self.mean += delta / n
-        self.m2 += delta * (delta - delta / n)
+        step = delta / min(n, 10_000)
+        self.mean += step
+        self.var += (delta * (delta - step) - self.var) / min(n, 10_000)
         floor = np.maximum(1e-12, 1e-6 * np.abs(self.mean))
-        self.inv_sd = 1 / np.maximum(np.sqrt(self.m2 / n), floor)
+        self.inv_sd = 1 / np.maximum(np.sqrt(self.var), floor)
 
 
 def plain_of(params: Params) -> PlainNetwork:

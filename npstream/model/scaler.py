@@ -1,7 +1,7 @@
 """Running standardisation of features, and the feature range for one-class learning.
 
-State per feature: mean, sum of squared deviations and the inverse standard
-deviation derived from them; lowest and highest winsorised value in one-class mode.
+State per feature: mean, variance and the inverse standard deviation derived
+from it; lowest and highest winsorised value in one-class mode.
 """
 
 import math
@@ -13,6 +13,8 @@ from npstream.model.threshold import Floats
 # One outlier must neither reach a sinusoid's far phase nor blow up the moments.
 _CLIP = 5.0
 _WINSOR = 8.0
+# The moments forget over this many events: a stream has no end, and units and sensors change.
+_MEMORY = 10_000
 # Deviations of fewer values than this say nothing about what an outlier is.
 _WINSOR_FROM = 10
 
@@ -36,16 +38,18 @@ def to_unit_norm(x: Floats, z: Floats) -> None:
 
 
 @jit
-def absorb(x: Floats, n: int, mean: Floats, m2: Floats, inv_sd: Floats) -> None:
+def absorb(x: Floats, n: int, mean: Floats, var: Floats, inv_sd: Floats) -> None:
     """Take x into the moments as the n-th (Welford), winsorised at 8 standard deviations."""
     limit = _WINSOR if n > _WINSOR_FROM else math.inf
+    rate = 1.0 / min(n, _MEMORY)
     for i in range(mean.size):
         delta = _winsorised(x[i] - mean[i], inv_sd[i], limit)
-        mean[i] += delta / n
-        m2[i] += delta * (delta - delta / n)
+        step = rate * delta
+        mean[i] += step
+        var[i] += rate * (delta * (delta - step) - var[i])
         # A column that is constant so far must not turn its last bit into a feature.
         floor = max(1e-12, 1e-6 * abs(mean[i]))
-        inv_sd[i] = 1.0 / max(math.sqrt(m2[i] / n), floor)
+        inv_sd[i] = 1.0 / max(math.sqrt(var[i]), floor)
 
 
 @jit

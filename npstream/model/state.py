@@ -8,7 +8,7 @@
     alpha     float64[d, D]  directions, unit by unit along the last axis                    not external
     wc, ws    float64[D]     cosine and sine weights                                         not external
     acc_c, acc_s, acc_a      float64[D]  Adagrad accumulators of wc, ws and the directions   plus
-    mean, m2, inv_sd         float64[d]  running moments                                     zscore or one_class
+    mean, var, inv_sd        float64[d]  running moments                                     zscore or one_class
     low, high                float64[d]  running feature range                               one_class
 
 The bytes are these arrays in this order, little-endian, without padding.
@@ -72,7 +72,7 @@ def _all_arrays(state: State) -> Iterator[tuple[str, Array]]:
     yield from (("level", state.level), ("tally", state.tally), ("clock", state.clock), ("head", net.head))
     yield from (("window", state.window), ("alpha", net.alpha), ("wc", net.wc), ("ws", net.ws))
     yield from (("acc_c", net.acc_c), ("acc_s", net.acc_s), ("acc_a", net.acc_a))
-    yield from (("mean", scaler.mean), ("m2", scaler.m2), ("inv_sd", scaler.inv_sd))
+    yield from (("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))
     yield from (("low", scaler.low), ("high", scaler.high))
 
 

@@ -72,8 +72,11 @@ def delayed(params: Params, n: int, seed: int, delay: int = 40) -> Feed:
 def _observations(params: Params, n: int, seed: int) -> tuple[npt.NDArray[np.float32], Labels]:
     x, y = shells(n, max(params.d, 1), seed)
     if params.input == "zscore":
-        # Features in their own units; without standardisation the paper's SGD is chaotic on them.
+        # Features in their own units.
         x = (x * np.linspace(1, 30, x.shape[1]) + 5).astype(np.float32)
+    else:
+        # The paper's SGD takes rows of about unit length; on longer ones it is chaotic.
+        x = (x / np.sqrt(x.shape[1])).astype(np.float32)
     if params.one_class:
         y[:] = -1
     return x, y

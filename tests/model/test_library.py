@@ -1,14 +1,18 @@
 """The model as a notebook user meets it."""
 
 import doctest
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import npstream.model
 from npstream.errors import SettingsError
 from npstream.model import Model, Params
 from tests.model.streams import shells
+
+Rows = npt.NDArray[np.float64]
 
 
 def test_the_example_in_the_docstring_runs() -> None:
@@ -163,3 +167,20 @@ def test_one_class_mode_encloses_the_data() -> None:
     assert model.decide_many(np.zeros((1, 2)))[0] == 1
     assert (model.decide_many([[0.9, 0.9], [-0.9, 0.9], [0.9, -0.9], [-0.9, -0.9]]) == 1).all()
     assert model.positives == 0
+
+
+@pytest.mark.parametrize("change", [lambda x: 30 * x, lambda x: x + 15, lambda x: 0.1 * x])
+def test_a_change_of_units_is_survived_after_a_long_run(change: Callable[[Rows], Rows]) -> None:
+    """Even after 100,000 events the scaler follows new units, and with it detection comes back."""
+    rng = np.random.default_rng(6)
+    n, cut = 160_000, 100_000
+    y = np.where(rng.random(n) < 0.3, 1, -1)
+    x = rng.standard_normal((n, 4)) + 1.5 * (y > 0)[:, None] * np.array([1, -1, 1, -1])
+    x[cut:] = change(x[cut:])
+    outcome = Model.create(Params(d=4, D=40, tau=0.05)).stream(x, y)
+    alarm, event = outcome.decision > 0, np.arange(n)
+    before = alarm[(y > 0) & (event > cut - 20_000) & (event < cut)].mean()
+    after = alarm[(y > 0) & (event > n - 20_000)].mean()
+
+    assert after > before - 0.03
+    assert alarm[(y < 0) & (event > cut)].mean() == pytest.approx(0.05, rel=0.1)

@@ -21,10 +21,10 @@ KINDS = {
 COMMON = ["level", "tally", "clock", "head"]
 NETWORK = [*COMMON, "window", "alpha", "wc", "ws"]
 LAYOUT = {
-    "plus": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "m2", "inv_sd"],
-    "plus-one-class": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "m2", "inv_sd", "low", "high"],
+    "plus": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "var", "inv_sd"],
+    "plus-one-class": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "var", "inv_sd", "low", "high"],
     "paper": NETWORK,
-    "paper-zscore": [*NETWORK, "mean", "m2", "inv_sd"],
+    "paper-zscore": [*NETWORK, "mean", "var", "inv_sd"],
     "external": COMMON,
 }
 
