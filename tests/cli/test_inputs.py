@@ -1,0 +1,158 @@
+"""Histories that cannot be used, told alike by every command that replays one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npstream import client
+from npstream.cli.exits import FAILED, FATAL, OK, STATE, USAGE
+from npstream.testing import Stage
+from tests.cli.lines import SMALL, Done, npstream, settings_file
+
+REPLAYING = ("backtest", "train", "tune")
+_FUTURE = "2099-01-01T00:00:00Z"
+
+
+def replay(command: str, folder: Path, *arguments: str | Path) -> Done:
+    """A replaying command whose results, if any, go to the folder."""
+    out: dict[str, list[str | Path]] = {
+        "train": ["--out", folder / "model.npm"],
+        "tune": ["--out", folder / "best.yaml", "--budget", "1", "--jobs", "1"],
+    }
+    return npstream(command, *arguments, *out.get(command, []))
+
+
+def empty_log(folder: Path) -> Path:
+    """Settings whose topics exist and hold nothing."""
+    Stage(SMALL, folder)
+    return settings_file(folder)
+
+
+def filled_log(folder: Path) -> Path:
+    """Settings whose topic holds ten events."""
+    Stage(SMALL, folder).send([client.event(i, [i, 1.0, 2.0], target=i % 2 > 0) for i in range(10)])
+    return settings_file(folder)
+
+
+def refused(done: Done) -> str:
+    """What is told about something that cannot be used: one message, nothing else."""
+    assert (done.code, done.out) == (USAGE, ""), done.err
+    assert done.err.startswith("npstream: ")
+    assert done.err.count("\n") == 1
+    return done.err
+
+
+@pytest.mark.parametrize("command", [*REPLAYING, "produce"])
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("nowhere.npz", None, "no such file"),
+        ("nowhere.jsonl", None, "No such file"),
+        ("empty.csv", b"", "is empty"),
+        ("empty.npz", b"", "expected arrays X and y"),
+        ("empty.jsonl", b"\n", "is empty"),
+        ("data.xlsx", b"", "unknown kind of file; known endings: .npz"),
+        ("wide.csv", b"1,2,3,4,1\n1,2,3,5,0\n", "has 4 features, the settings say 3 (model.d)"),
+    ],
+)
+def test_a_file_that_cannot_be_used(command: str, name: str, content: bytes | None, told: str, tmp_path: Path) -> None:
+    """Wrong path, empty file, wrong kind and wrong feature count: one line that names the file, the usage code."""
+    config = empty_log(tmp_path)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+
+    message = refused(replay(command, tmp_path, tmp_path / name, "--config", config))
+
+    assert name in message
+    assert told in message
+
+
+@pytest.mark.parametrize("command", [*REPLAYING, "export"])
+@pytest.mark.parametrize(
+    ("log", "arguments", "told"),
+    [
+        (empty_log, [], "events: is empty; send events first"),
+        (filled_log, ["--from", _FUTURE], "no event between 2099-01-01T00:00:00Z and the end; it holds offsets 0 to 9"),
+        (filled_log, ["--from", "10"], "no event between 10 and the end"),
+        (filled_log, ["--partition", "4"], "partition 4 does not exist"),
+        (filled_log, ["--from", "soon"], "neither an offset nor a timestamp such as"),
+        (filled_log, ["--to", "2026-05-01T00:00:00"], "must name its time zone"),
+    ],
+)
+def test_a_range_that_cannot_be_used(
+    command: str, log: Callable[[Path], Path], arguments: list[str], told: str, tmp_path: Path
+) -> None:
+    """Empty topic, future range and wrong words: one line with what there is, the usage code."""
+    config = log(tmp_path)
+    file = [str(tmp_path / "out.jsonl")] if command == "export" else []
+
+    assert told in refused(replay(command, tmp_path, *file, "--config", config, *arguments))
+
+
+@pytest.mark.parametrize("command", REPLAYING)
+def test_nothing_to_replay_is_told(command: str, tmp_path: Path) -> None:
+    """Neither a file nor settings: the message says what to give."""
+    assert "give a file, or --config" in refused(replay(command, tmp_path))
+
+
+@pytest.mark.parametrize("command", REPLAYING)
+def test_a_missing_topic_ends_with_the_code_for_brokers(command: str, tmp_path: Path) -> None:
+    """A topic that does not exist is not an empty one: the fix is another."""
+    empty_log(tmp_path)
+    done = replay(command, tmp_path, "--config", settings_file(tmp_path, topics={"events": "other"}))
+
+    assert (done.code, done.out) == (FATAL, "")
+    assert "other" in done.err
+
+
+def test_options_for_topics_and_files_are_not_mixed(tmp_path: Path) -> None:
+    """A range of a file, and the spreading of a topic, would silently do nothing: they are refused."""
+    (tmp_path / "a.csv").write_text("1,2,3,1\n1,2,4,0\n")
+    config = filled_log(tmp_path)
+
+    assert "leave them out" in refused(npstream("backtest", tmp_path / "a.csv", "--from", "3"))
+    assert "a topic has its own" in refused(npstream("backtest", "--config", config, "--partitions", "3"))
+    assert "a topic has its own" in refused(npstream("tune", "--config", config, "--delay", "3"))
+
+
+def test_mostly_bad_events_are_told(tmp_path: Path) -> None:
+    """A replay that stopped where a worker would pause says so and exits 1; training on it is refused."""
+    lines = ['{"x":[1,2,3],"y":1}', *['{"x":"?"}'] * 700]
+    (tmp_path / "bad.jsonl").write_text("\n".join(lines))
+    config = settings_file(tmp_path)
+
+    replayed = npstream("backtest", tmp_path / "bad.jsonl", "--config", config)
+    trained = replay("train", tmp_path, tmp_path / "bad.jsonl", "--config", config)
+
+    assert replayed.code == FAILED
+    assert "stopped early: events/0: more than 50% of a block of 1000 events are bad" in replayed.err
+    assert (trained.code, (tmp_path / "model.npm").exists()) == (STATE, False)
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(command: str, tmp_path: Path) -> None:
+    """A file where a folder should be: refused at once, with the path."""
+    (tmp_path / "file").write_text("")
+    np.savez(tmp_path / "a.npz", X=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]))
+
+    message = refused(npstream(command, tmp_path / "a.npz", "--out", tmp_path / "file" / "out.x"))
+
+    assert f"cannot write {tmp_path / 'file' / 'out.x'}" in message
+
+
+def test_a_report_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """The same for the folder of a report."""
+    (tmp_path / "file").write_text("")
+    np.savez(tmp_path / "a.npz", X=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]))
+
+    assert "cannot write" in refused(npstream("backtest", tmp_path / "a.npz", "--report", tmp_path / "file"))
+
+
+def test_two_rows_are_enough(tmp_path: Path) -> None:
+    """The smallest data set runs: one row of each class."""
+    (tmp_path / "a.csv").write_text("1,2,3,1\n1,2,4,0\n")
+
+    assert npstream("backtest", tmp_path / "a.csv", "--json").code == OK
+    assert replay("train", tmp_path, tmp_path / "a.csv", "--json").code == OK
