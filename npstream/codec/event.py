@@ -13,6 +13,7 @@ Null means absent for every field, and fields not named here are ignored.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,9 @@ ID_MAX_BYTES = 256
 
 MAGNITUDE_MAX = 1e15
 """Largest feature or score taken: far beyond any real measurement, and its square is finite in float32."""
+
+_SHOWN_MAX = 60
+"""Characters of a value that a detail shows."""
 
 REASONS = {
     "tombstone": "the record has no value",
@@ -111,8 +115,22 @@ class Decoded:
 
 def shown(value: object) -> str:
     """A short, pure-ASCII picture of a value for details, the same on every machine."""
-    text = ascii(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = ascii(_outline(value, _SHOWN_MAX))
+    return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 3] + "..."
+
+
+def _outline(value: object, depth: int) -> object:
+    """The part of a parsed document that can reach a picture: a level or an item takes a character at least.
+
+    Drawing a document whole would let a deeply nested one exhaust the stack.
+    """
+    if depth == 0:
+        return 0
+    if isinstance(value, list):
+        return [_outline(item, depth - 1) for item in value[:_SHOWN_MAX]]
+    if isinstance(value, dict):
+        return {key: _outline(item, depth - 1) for key, item in islice(value.items(), _SHOWN_MAX)}
+    return value
 
 
 def size_problem(value: bytes | None, max_bytes: int) -> BadEvent:

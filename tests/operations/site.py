@@ -20,6 +20,8 @@ from tests.operations.command import WorkerCommand
 _PATIENT_MS = 60_000
 _TRANSACTION_MS = 20_000
 _QUIET = logging.getLogger("tests.operations")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
 
 
 @dataclass
