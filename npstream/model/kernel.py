@@ -146,6 +146,7 @@ def _free(decision: int, tally: Ints) -> None:
 
 @jit_inline
 def _score(feed: Feed, e: int, plan: Plan, state: State, work: Scratch) -> float:
+    """The score of row e: given, or that of its features."""
     if plan.preset == EXTERNAL:
         return float(feed.score[e])
     x = work.x
@@ -156,6 +157,7 @@ def _score(feed: Feed, e: int, plan: Plan, state: State, work: Scratch) -> float
 
 @jit_inline
 def _score_features(plan: Plan, state: State, work: Scratch) -> float:
+    """The network's score of work.x; leaves the transformed features in work.z."""
     if plan.input == ZSCORE:
         standardise(work.x, state.scaler.mean, state.scaler.inv_sd, work.z)
     elif plan.input == UNIT:

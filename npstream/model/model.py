@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ from npstream.model.threshold import Floats
 
 # Under Adagrad the directions learn at their own rate, eta * 10 / sqrt(d).
 _ALPHA_GAIN = 10.0
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Model:
@@ -97,7 +99,7 @@ class Model:
         are trusted.
         """
         rows = empty_rows(code.size)
-        feed = kernel.Feed(code, x, score, y, slot, decided)
+        feed = kernel.Feed(_owned(code), _owned(x), _owned(score), _owned(y), _owned(slot), decided)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
             kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
@@ -270,6 +272,11 @@ class Model:
             self._names = names_of(x, self._names)
             x = [x[name] for name in self._names]
         return np.asarray(x).reshape(1, -1)
+
+
+def _owned(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array, copied if it is read-only or not contiguous: every other kind would be compiled for anew."""
+    return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")
 
 
 def _draw(params: Params, key: np.uint64, state: kernel.State) -> None:

@@ -39,8 +39,8 @@ class Outcome:
     """What each row of a batch found, before it learned; one entry per row.
 
     `decision` is 1 or -1 (0 for RELEASE), for LEARN the published one. `score`
-    of a LEARN row is that of the current model. `threshold`, `gamma`, `fpr`
-    (recent estimate) and `t` (events learned so far) are those decided with.
+    and `reason` of a LEARN row are the current model's. `threshold`, `gamma`,
+    `fpr` (recent estimate) and `t` (events learned so far) are those decided with.
     """
 
     decision: npt.NDArray[np.int8]

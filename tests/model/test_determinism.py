@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.model import Model, Params
+from npstream.model import Model, Params, kernel
 from tests.model.digest_of_run import RUNS, digest
 from tests.model.streams import delayed
 
@@ -51,6 +51,21 @@ def test_any_split_gives_the_same_rows_and_state(sizes: list[int]) -> None:
     for name in ("decision", "reason", "score", "threshold", "gamma", "fpr", "t"):
         np.testing.assert_array_equal(getattr(expected, name), getattr(actual, name))
     assert whole.to_bytes() == cut.to_bytes()
+
+
+def test_read_only_and_strided_rows_compile_nothing_new() -> None:
+    """Arrays straight from a buffer or a slice run through the code that is there, with the same bytes."""
+    params = Params(d=2, D=9, tau=0.1)
+    feed = delayed(params, 100, seed=4)
+    plain, odd = Model.create(params), Model.create(params)
+    feed.run(plain)
+    compiled = len(getattr(kernel.run, "signatures", ()))
+    x = np.frombuffer(feed.x.tobytes(), np.float32).reshape(feed.x.shape)
+    y = np.repeat(feed.y, 2)[::2]
+    odd.run(feed.code, x, feed.score, y, feed.slot, np.zeros(feed.slots, np.int8))
+
+    assert odd.to_bytes() == plain.to_bytes()
+    assert len(getattr(kernel.run, "signatures", ())) == compiled
 
 
 def _digests_elsewhere(cache: Path, **environment: str) -> dict[str, str]:
