@@ -1,7 +1,5 @@
 """Liveness: green while the loop turns, whatever brokers and groups do; red when it hangs, and then the end."""
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import pytest
 
 from npstream.cli import exits
 from tests.broker import JarKafka
+from tests.operations.alive import NEVER_S, alive
 from tests.operations.command import WorkerCommand
 from tests.operations.probes import Probe
 from tests.operations.site import Site
@@ -17,17 +16,6 @@ from tests.ops.stage import events
 pytestmark = pytest.mark.timeout(900)
 AWAY_S = 25.0
 """The outage. Liveness is set to turn red when the loop stands still for as long."""
-NEVER_S = 3600.0
-
-
-class AliveWorker(WorkerCommand):
-    """`tests.operations.alive_worker`: the worker with short limits."""
-
-    limits = (NEVER_S, NEVER_S)
-
-    def command(self) -> list[str]:
-        """Its limits come after its settings."""
-        return ["tests.operations.alive_worker", str(self.config), *map(str, self.limits)]
 
 
 @pytest.fixture
@@ -36,19 +24,6 @@ def private_site(private_kafka: JarKafka, tmp_path: Path) -> Iterator[Site]:
     made = Site(private_kafka.bootstrap, tmp_path / "site", partitions=2)
     yield made
     made.close()
-
-
-def alive(site: Site, slot: str, max_age_s: float, stuck_s: float) -> AliveWorker:
-    """A worker with these limits; it ends with the site."""
-    worker = AliveWorker(site.folder, slot, {**site.settings(slot), "kafka": quick(site, slot)})
-    worker.limits = (max_age_s, stuck_s)
-    site.workers.append(worker)
-    return worker
-
-
-def quick(site: Site, slot: str) -> dict[str, object]:
-    """A worker that leaves the group when it stops and soon gives up on a broker that does not answer."""
-    return {**site.settings(slot)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}
 
 
 @pytest.mark.slow
@@ -89,7 +64,7 @@ def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> No
     worker.wait_for(lambda: worker.events() == 50, "the events to be handled")
     before = worker.get("livez")
 
-    os.kill(worker.pid, signal.SIGUSR1)
+    worker.hang()
     worker.wait_for(lambda: worker.get("livez")[0] == 503, "liveness to turn red")
     red = worker.get("livez")
     code = worker.wait()

@@ -1,0 +1,37 @@
+"""The worker of `alive_worker` as a process: short limits, and a loop that can be told to hang."""
+
+import os
+import signal
+from typing import Any
+
+from tests.operations.command import WorkerCommand
+from tests.operations.site import Site
+
+NEVER_S = 3600.0
+
+
+class AliveWorker(WorkerCommand):
+    """`tests.operations.alive_worker`: the worker with limits of its own for how long the loop may stand still."""
+
+    limits = (NEVER_S, NEVER_S)
+
+    def command(self) -> list[str]:
+        """Its limits come after its settings."""
+        return ["tests.operations.alive_worker", str(self.config), *map(str, self.limits)]
+
+    def hang(self) -> None:
+        """Make the loop's next call of the broker never return."""
+        os.kill(self.pid, signal.SIGUSR1)
+
+
+def alive(site: Site, slot: str, max_age_s: float, stuck_s: float) -> AliveWorker:
+    """A worker with these limits; it ends with the site."""
+    worker = AliveWorker(site.folder, slot, {**site.settings(slot), "kafka": _quick(site, slot)})
+    worker.limits = (max_age_s, stuck_s)
+    site.workers.append(worker)
+    return worker
+
+
+def _quick(site: Site, slot: str) -> dict[str, Any]:
+    """It leaves the group when it stops, and soon gives up on a broker that does not answer."""
+    return {**site.settings(slot)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}
