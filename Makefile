@@ -5,6 +5,8 @@
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
+#   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
+#   make audit-deps  published weaknesses of the pinned requirements, where the package index answers
 #   make docs     write the generated parts of README.md anew
 #   make lock     resolve the requirements anew (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
@@ -15,7 +17,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka jars docs deploy-check lock clean
+.PHONY: demo test lint kafka jars soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -32,6 +34,12 @@ lint: $(STAMP)
 
 kafka: jars
 	$(BIN)/python -m tests.broker
+
+soak: jars
+	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)
+
+audit-deps: $(STAMP)
+	$(BIN)/python deploy/dependencies.py audit
 
 docs: $(STAMP)
 	$(BIN)/python -m tests.docs.generated
