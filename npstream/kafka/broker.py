@@ -61,6 +61,11 @@ class KafkaBroker:
         """How many input partitions all output topics have room for."""
         return min(self._reader.partition_counts())
 
+    @property
+    def produce_s(self) -> float:
+        """Seconds spent so far on handing records to the client; the rest of each commit is waiting."""
+        return self._publisher.produce_s
+
     def subscribe(self, listener: Listener) -> None:
         """End what this slot's former life left open, then join the group."""
         self._publisher.open(self._config.connect_timeout_ms / 1000)

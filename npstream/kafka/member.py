@@ -17,7 +17,7 @@ from npstream.kafka.orphans import GroupView, OrphanWatch
 from npstream.port import Listener
 from npstream.records import Batch, Record
 
-_GATHER_S = 0.005
+GATHER_S = 0.005
 """How long a poll collects records when some are there: enough to fill a batch under load."""
 
 _DELETED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
@@ -103,7 +103,7 @@ class Member:
         idle worker wake at once and never spin.
         """
         deadline = time.monotonic() + timeout_s
-        messages = self._consumer.consume(max_records, min(_GATHER_S, timeout_s))
+        messages = self._consumer.consume(max_records, min(GATHER_S, timeout_s))
         if messages or self._kept is not None:
             return messages
         messages = self._consumer.consume(1, max(0.0, deadline - time.monotonic()))

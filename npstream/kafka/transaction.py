@@ -49,6 +49,7 @@ class Publisher:
         self._producer: Any = new_producer(producer_settings(config), self._sink)
         self._caller = BoundedCaller("send-offsets")
         self._began = 0.0
+        self.produce_s = 0.0
         self._open = False
         self._usable = True
 
@@ -117,6 +118,7 @@ class Publisher:
         self._open = True
         failpoints.hit("begin")
         firsts = {share.partition: self._send(share) for share in shares}
+        self.produce_s += time.monotonic() - self._began
         if any(share.chunks for share in shares):
             self._flush()
         pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}

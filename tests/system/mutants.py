@@ -8,8 +8,10 @@ its mutant and demands that it fails, for the reason given here.
 """
 
 import os
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 VARIABLE = "NPSTREAM_MUTANT"
@@ -91,8 +93,173 @@ def _batch_not_split() -> None:
     _replace(replay, (PartitionTask, "replay"))
 
 
+def _wall_clock_timestamp() -> None:
+    from npstream.partition.publisher import Publisher
+
+    honest = Publisher.decisions
+
+    def decisions(self: Any, *arguments: Any) -> Any:
+        return [output._replace(timestamp_ms=time.time_ns() // 1000) for output in honest(self, *arguments)]
+
+    _replace(decisions, (Publisher, "decisions"))
+
+
+def _hash_order() -> None:
+    from npstream.partition.pending import Pending
+
+    honest = Pending.dump
+
+    def dump(self: Any) -> Any:
+        self._slots = type(self._slots)(sorted(self._slots.items()))
+        return honest(self)
+
+    _replace(dump, (Pending, "dump"))
+
+
+def _outputs_by_topic() -> None:
+    from npstream.partition.processor import PartitionProcessor
+
+    honest = PartitionProcessor._publish
+
+    def publish(self: Any, *arguments: Any) -> Any:
+        return sorted(honest(self, *arguments), key=lambda output: output.channel)
+
+    _replace(publish, (PartitionProcessor, "_publish"))
+
+
+def _expiry_by_wall_clock() -> None:
+    from npstream.partition.processor import PartitionProcessor
+
+    honest = PartitionProcessor._age
+
+    def age(self: Any, records: Any) -> None:
+        now_ms = int(time.time() * 1000)
+        honest(self, [record._replace(timestamp_ms=now_ms) for record in records])
+
+    _replace(age, (PartitionProcessor, "_age"))
+
+
+def _no_proof_check() -> None:
+    from npstream.worker.task import PartitionTask
+
+    _replace(lambda self, goal: None, (PartitionTask, "_check_proof"))
+
+
+def _offset_off_by_one() -> None:
+    from npstream.worker.task import PartitionTask
+
+    honest = PartitionTask._share
+
+    def share(self: Any, *arguments: Any, **named: Any) -> Any:
+        made = honest(self, *arguments, **named)
+        early = max(made.position.pointer.next_offset, made.position.next_offset - 1)
+        return replace(made, position=replace(made.position, next_offset=early))
+
+    _replace(share, (PartitionTask, "_share"))
+
+
+def _failed_commit_ignored() -> None:
+    from npstream.errors import Retryable
+    from npstream.worker.loop import Worker
+
+    honest = Worker._commit
+
+    def commit(self: Any, shares: Any) -> None:
+        with suppress(Retryable):
+            honest(self, shares)
+
+    _replace(commit, (Worker, "_commit"))
+
+
+def _checkpoint_while_replaying() -> None:
+    from npstream.worker.task import PartitionTask
+
+    honest = PartitionTask.checkpoint
+
+    def checkpoint(self: Any, now: float, *, forced: bool) -> Any:
+        live, self.live = self.live, True
+        try:
+            return honest(self, now, forced=forced)
+        finally:
+            self.live = live
+
+    _replace(checkpoint, (PartitionTask, "checkpoint"))
+
+
+def _settings_before_replay() -> None:
+    from npstream.worker.task import PartitionTask
+
+    honest = PartitionTask.replay
+
+    def replay(self: Any, records: Any) -> Any:
+        if self.processor.config != self._wanted:
+            self.processor.reconfigure(self._wanted)
+        return honest(self, records)
+
+    _replace(replay, (PartitionTask, "replay"))
+
+
+def _change_without_record() -> None:
+    from npstream.worker.task import PartitionTask
+
+    honest = PartitionTask.debut
+
+    def debut(self: Any, now: float) -> Any:
+        share = honest(self, now)
+        return None if share is None else replace(share, changes=())
+
+    _replace(debut, (PartitionTask, "debut"))
+
+
+def _pointer_one_snapshot_early() -> None:
+    from npstream.kafka import transaction
+
+    honest = transaction._pointer
+    last: list[Any] = []
+
+    def pointer(share: Any, reports: Any) -> Any:
+        found = honest(share, reports)
+        if share.chunks:
+            last.append(found)
+        return replace(found, offset=last[-2 if len(last) > 1 else -1].offset)
+
+    _replace(pointer, (transaction, "_pointer"))
+
+
+def _snapshot_outside_the_transaction() -> None:
+    from confluent_kafka import Producer
+
+    from npstream.kafka.transaction import Publisher
+    from npstream.records import Channel
+
+    def send(self: Any, partition: int, key: bytes, value: bytes, report: Any) -> None:
+        plain = Producer({"bootstrap.servers": self._config.bootstrap})
+        plain.produce(self._names[Channel.CHECKPOINTS], value, key, partition, on_delivery=report)
+        plain.flush(10.0)
+
+    _replace(send, (Publisher, "_send_checkpoint"))
+
+
+def _decisions_outside_the_transaction() -> None:
+    from confluent_kafka import Producer
+
+    from npstream.kafka.transaction import Publisher
+
+    def send(self: Any, share: Any) -> None:
+        plain = Producer({"bootstrap.servers": self._config.bootstrap})
+        for channel, key, value, headers, timestamp_ms in share.outputs:
+            plain.produce(
+                self._names[channel], value, key, share.partition, timestamp=timestamp_ms, headers=list(headers)
+            )
+        plain.flush(10.0)
+
+    _replace(send, (Publisher, "_send_outputs"))
+
+
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
+_WORKER = "tests/worker/test_worker.py"
+_FAILED = "tests/contracts/test_committing.py::test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it"
 
 MUTANTS = {
     "read_uncommitted": Mutant(
@@ -112,5 +279,83 @@ MUTANTS = {
     ),
     "batch_not_split": Mutant(
         "a batch that crosses the committed offset is replayed whole", _batch_not_split, _REPLAY, r"[1-9]\d* lost"
+    ),
+    "snapshot_outside_the_transaction": Mutant(
+        "snapshot chunks are sent by a producer of their own",
+        _snapshot_outside_the_transaction,
+        f"{_FAILED}[kafka]",
+        "assert",
+    ),
+    "decisions_outside_the_transaction": Mutant(
+        "decisions are sent by a producer of their own",
+        _decisions_outside_the_transaction,
+        f"{_FAILED}[kafka]",
+        "assert",
+    ),
+    "pointer_one_snapshot_early": Mutant(
+        "the committed position points to the snapshot before the newest",
+        _pointer_one_snapshot_early,
+        "tests/contracts/test_restoring.py::test_a_restore_reads_as_many_records_as_its_snapshot_has_chunks[kafka-10]",
+        "assert",
+    ),
+    "no_proof_check": Mutant(
+        "a replay goes live whatever it ends on",
+        _no_proof_check,
+        "tests/system/test_replay.py::test_a_replay_over_altered_events_stops_the_partition",
+        "DID NOT RAISE",
+    ),
+    "checkpoint_while_replaying": Mutant(
+        "a worker that stops while it replays writes a checkpoint",
+        _checkpoint_while_replaying,
+        "tests/system/test_replay.py::test_a_worker_stopped_while_it_replays_commits_nothing",
+        "assert",
+    ),
+    "offset_off_by_one": Mutant(
+        "the committed offset is that of the last event, not of the next",
+        _offset_off_by_one,
+        f"{_WORKER}::test_a_crash_is_replayed_to_the_recorded_proof",
+        "replay to offset|assert",
+    ),
+    "failed_commit_ignored": Mutant(
+        "after a failed commit the worker goes on with what it holds in memory",
+        _failed_commit_ignored,
+        f"{_WORKER}::test_a_failure_at_any_call_leaves_no_trace",
+        "assert",
+    ),
+    "settings_before_replay": Mutant(
+        "new settings count from the checkpoint, not from the committed offset",
+        _settings_before_replay,
+        f"{_WORKER}::test_settings_change_at_a_checkpoint_and_leave_a_record",
+        "replay to offset|assert",
+    ),
+    "change_without_record": Mutant(
+        "a change of settings leaves no record",
+        _change_without_record,
+        f"{_WORKER}::test_settings_change_at_a_checkpoint_and_leave_a_record",
+        "assert",
+    ),
+    "wall_clock_timestamp": Mutant(
+        "decisions carry the time of the worker, not of the event",
+        _wall_clock_timestamp,
+        f"{_WORKER}::test_a_crash_is_replayed_to_the_recorded_proof",
+        "replay to offset",
+    ),
+    "expiry_by_wall_clock": Mutant(
+        "observations expire by the time of the worker, not of the events",
+        _expiry_by_wall_clock,
+        "tests/partition/test_processor.py::test_event_time_expires_what_waited_too_long",
+        "assert",
+    ),
+    "hash_order": Mutant(
+        "waiting observations are saved in the order of their hashes, not of their arrival",
+        _hash_order,
+        "tests/partition/test_processor.py::test_a_snapshot_continues_as_if_nothing_had_happened",
+        "assert",
+    ),
+    "outputs_by_topic": Mutant(
+        "outputs of a batch are ordered by topic, so that batching shows in the proof",
+        _outputs_by_topic,
+        "tests/partition/test_processor.py::test_batching_changes_nothing",
+        "assert",
     ),
 }

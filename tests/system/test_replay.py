@@ -1,9 +1,25 @@
 """What a worker does between the checkpoint it starts from and the offset that is committed."""
 
+import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from npstream.embedded import EmbeddedBroker, EmbeddedLog
+from npstream.errors import Fatal
+from npstream.observe import Observer, Reading
+from npstream.port import Broker
+from npstream.records import Channel, Pointer, Position, Share
+from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.broker import Kafka
+from tests.partition.builders import config, mixed
 from tests.system import stories
+from tests.worker.bench import TOPICS, Bench
+from tests.worker.test_worker import Flaky, Plan
+
+_NEVER = Cadence(10**9, 1e9)
 
 
 def test_a_worker_killed_while_it_replays_starts_over(kafka: Kafka, tmp_path: Path) -> None:
@@ -12,3 +28,82 @@ def test_a_worker_killed_while_it_replays_starts_over(kafka: Kafka, tmp_path: Pa
 
     assert len(replays) == 1
     assert replays[0] >= 100
+
+
+class StopInReplay(Observer):
+    """Asks the worker to stop as soon as it replays."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def replaying(self, reading: Reading) -> None:
+        """After each replayed batch."""
+        self._stop.set()
+
+
+def test_a_worker_stopped_while_it_replays_commits_nothing(tmp_path: Path) -> None:
+    """A polite stop in the middle of a replay leaves the committed position, its offset and its proof, alone."""
+    bench = _crashed(tmp_path / "log.db")
+    before = _position(bench)
+    stop = threading.Event()
+    origin = Origin("g", TOPICS.events, config(), _NEVER)
+    limits = Limits(batch_max=20, poll_s=0.01)
+
+    Worker(
+        lambda: (EmbeddedBroker(bench.path, TOPICS, "g"), EmbeddedLog(bench.path, TOPICS)),
+        origin,
+        limits,
+        time.monotonic,
+        stop,
+        StopInReplay(stop),
+    ).run()
+
+    assert before.next_offset > 20
+    assert _position(bench) == before
+
+
+def test_a_replay_over_altered_events_stops_the_partition(tmp_path: Path) -> None:
+    """Events that are no longer what was decided on are noticed before anything is published."""
+    bench = _crashed(tmp_path / "log.db")
+    log = EmbeddedLog(bench.path, TOPICS)
+    victim = next(record for record in log.read(Channel.EVENTS, 0, 0, 100) if b'"y"' in (record.value or b""))
+    other = b'{"id":"other","x":[9,9,9],"y":1}'
+    log._store._db.execute("UPDATE records SET value = ? WHERE value = ?", (other, victim.value))
+    log._store._db.commit()
+    log.close()
+
+    with pytest.raises(Fatal, match="replay to offset"):
+        bench.run(config(), cadence=_NEVER)
+
+
+class PowerCut(Flaky):
+    """Dies after its fifth transaction took effect."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker, Plan([]))
+        self._commits = 0
+
+    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        """Publish, then die."""
+        pointers = super().commit(shares)
+        self._commits += 1
+        if self._commits == 5:
+            raise RuntimeError("power cut")
+        return pointers
+
+
+def _crashed(path: Path) -> Bench:
+    """A log whose worker died some transactions after its only snapshot."""
+    bench = Bench(path)
+    bench.feed(0, mixed(600))
+    with pytest.raises(RuntimeError, match="power cut"):
+        bench.run(config(), wrap=PowerCut, cadence=_NEVER)
+    return bench
+
+
+def _position(bench: Bench) -> Position:
+    broker = EmbeddedBroker(bench.path, TOPICS, "g")
+    position = broker.committed(0)
+    broker.abandon()
+    assert position is not None
+    return position

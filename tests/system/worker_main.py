@@ -18,11 +18,11 @@ from pathlib import Path
 
 import structlog
 
-from npstream import app
 from npstream.cli.exits import code_of
 from npstream.codec import chunks
 from npstream.errors import NpstreamError
 from npstream.kafka import KafkaBroker, KafkaLog
+from npstream.model import Model
 from npstream.observe import Observer
 from npstream.port import Broker, Log
 from npstream.worker import Cadence, Limits, Origin, Worker
@@ -43,7 +43,8 @@ def main(path: Path) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     log = structlog.get_logger("system")
-    app.warm_up(spec.config)
+    # Compiled before a partition is owned, as the command does it: a group waits for each of its members.
+    Model.create(spec.config.params).learn_one([0.0] * spec.config.params.d, -1)
     log.info("started", pid=os.getpid())
     try:
         _worker(spec, stop).run()

@@ -1,0 +1,1 @@
+"""Measuring the pipeline: a worker on a broker beside the least that exactly-once costs."""

@@ -1,0 +1,163 @@
+"""A worker end to end beside a bare loop, on topics of its own that are removed afterwards.
+
+Runs of the two alternate and the median counts, so that other load on the
+machine disturbs both alike. Throughput is that of a full topic read to its end;
+latency, at a steady rate, is the time from sending an event to seeing its
+decision as a reader of committed records.
+"""
+
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from npstream.bench.events import Format, bench_config, bench_events, sample_decisions
+from npstream.bench.loops import Kind, LoopProcess, LoopSpec, Measured
+from npstream.bench.stages import STAGES
+from npstream.codec.position import encode_position
+from npstream.kafka import KafkaConfig
+from npstream.kafka.bare import Answers
+from npstream.kafka.probe import Probe
+from npstream.kafka.scratch import fill, make_topics, try_remove
+from npstream.records import Pointer, Position, Proof, Topics
+from npstream.worker import Limits
+
+KINDS: tuple[Kind, ...] = ("worker", "bare")
+_SAMPLE = 4000
+_PATIENCE_S = 60.0
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineBench:
+    """What to measure, and how much of it."""
+
+    bootstrap: str
+    formats: tuple[Format, ...] = ("json", "f32")
+    partitions: int = 4
+    events: int = 200_000
+    runs: int = 3
+    per_second: float = 1000.0
+    seconds: float = 8.0
+    limits: Limits = field(default_factory=Limits)
+
+
+def bench_pipeline(bench: PipelineBench, progress: Progress) -> list[dict[str, Any]]:
+    """One row a format. Raises `Retryable` or `Fatal` when the broker cannot be used or a loop fails."""
+    return [_Scene(bench, format_, progress).row() for format_ in bench.formats]
+
+
+class _Scene:
+    """One format: its events, its classifier, and fresh topics and a fresh group for each run."""
+
+    def __init__(self, bench: PipelineBench, format_: Format, progress: Progress) -> None:
+        self._bench = bench
+        self._format = format_
+        self._progress = progress
+        self._name = f"npstream-bench-{format_}-{uuid.uuid4().hex[:8]}"
+        self._config = bench_config(format_)
+        self._events = bench_events(bench.events, format_)
+        self._answers = _answers(sample_decisions(self._events[:_SAMPLE], self._config))
+
+    def row(self) -> dict[str, Any]:
+        """Both loops, measured and compared."""
+        speed, stages = self._speeds()
+        waits = self._waits()
+        row: dict[str, Any] = {
+            "format": self._format,
+            "events_per_s": round(median(speed["worker"])),
+            "bare_events_per_s": round(median(speed["bare"])),
+            "ratio": round(median(speed["worker"]) / median(speed["bare"]), 3),
+        }
+        for kind, prefix in (("worker", ""), ("bare", "bare_")):
+            for name, quantile in (("p50_ms", 0.50), ("p99_ms", 0.99)):
+                row[prefix + name] = round(1000 * median(_quantile(run, quantile) for run in waits[kind]), 2)
+        row["p99_ratio"] = round(row["p99_ms"] / row["bare_p99_ms"], 3)
+        row["us_per_event"] = {name: round(median(run[name] for run in stages), 3) for name in STAGES}
+        return row
+
+    def _speeds(self) -> tuple[dict[Kind, list[float]], list[dict[str, float]]]:
+        """Events a second of each run, and a worker's microseconds an event by stage."""
+        filled = self._kafka("events")
+        with ExitStack() as stack:
+            stack.callback(try_remove, filled, filled.topics.names(), filled.group)
+            make_topics(filled, self._bench.partitions)
+            # Of today: the broker deletes what is older than its retention.
+            ends = fill(filled, self._bench.partitions, self._events, int(1000 * time.time()))
+            runs = [
+                (kind, self._speed(kind, filled.topics.events, ends)) for _ in range(self._bench.runs) for kind in KINDS
+            ]
+        count = self._bench.events
+        speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
+        stages = [
+            {name: 1e6 * spent / count for name, spent in found.stages.items()}
+            for own, found in runs
+            if own == "worker"
+        ]
+        return speed, stages
+
+    def _speed(self, kind: Kind, events: str, ends: dict[int, int]) -> Measured:
+        kafka = self._kafka(f"{kind}-{uuid.uuid4().hex[:4]}", events)
+        make_topics(kafka, self._bench.partitions)
+        try:
+            with LoopProcess(self._spec(kind, kafka, ends)) as loop:
+                found = loop.result(_PATIENCE_S + self._bench.events / 1000)
+        finally:
+            try_remove(kafka, kafka.topics.names()[1:], kafka.group)
+        self._progress(f"{self._format} {kind}: {self._bench.events / found.seconds:,.0f} events/s")
+        return found
+
+    def _waits(self) -> dict[str, list[list[float]]]:
+        """Seconds from sending to seeing, of each run."""
+        waits: dict[str, list[list[float]]] = {kind: [] for kind in KINDS}
+        for _ in range(self._bench.runs):
+            for kind in KINDS:
+                waits[kind].append(self._wait(kind))
+        return waits
+
+    def _wait(self, kind: Kind) -> list[float]:
+        bench = self._bench
+        kafka = self._kafka(f"latency-{kind}-{uuid.uuid4().hex[:4]}")
+        make_topics(kafka, bench.partitions)
+        probe = Probe(kafka, bench.partitions)
+        try:
+            with LoopProcess(self._spec(kind, kafka, None)) as loop:
+                waits = probe.measure(self._events, bench.per_second, bench.seconds, _PATIENCE_S)
+                loop.stop()
+        finally:
+            probe.close()
+            try_remove(kafka, kafka.topics.names(), kafka.group)
+        p50, p99 = (1000 * _quantile(waits, quantile) for quantile in (0.50, 0.99))
+        self._progress(f"{self._format} {kind} at {bench.per_second:g}/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+        return waits
+
+    def _spec(self, kind: Kind, kafka: KafkaConfig, ends: dict[int, int] | None) -> LoopSpec:
+        return LoopSpec(
+            kind=kind, kafka=kafka, config=self._config, answers=self._answers, limits=self._bench.limits, ends=ends
+        )
+
+    def _kafka(self, run: str, events: str | None = None) -> KafkaConfig:
+        names = (f"{self._name}.{run}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints"))
+        own = Topics(*names)
+        topics = own if events is None else Topics(events, own.decisions, own.dead_letters, own.checkpoints)
+        return KafkaConfig(self._bench.bootstrap, f"{self._name}.{run}", "bench", topics, static_membership=False)
+
+
+def _answers(values: list[bytes]) -> Answers:
+    """Of the size of what a worker writes."""
+    proof = Proof(10**6, "0" * 32, "0" * 32)
+    position = Position(10**5, Pointer(10**4, 1, 3, 10**5 - 10**4), proof)
+    return Answers(values, b"100000", encode_position(position))
+
+
+def _per_event(found: Measured, count: int) -> dict[str, float]:
+    return {name: 1e6 * spent / count for name, spent in found.stages.items()}
+
+
+def _quantile(values: list[float], quantile: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(quantile * len(ordered)))]

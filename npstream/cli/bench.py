@@ -1,0 +1,83 @@
+"""`npstream bench`: how fast is this machine?"""
+
+import sys
+from typing import Any
+
+import click
+
+from npstream.cli.options import echo_json, json_option
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def bench() -> None:
+    """Measure this machine: the compiled kernel, and a worker on a broker.
+
+    \b
+    Examples:
+      npstream bench kernel
+      npstream bench pipeline --kafka localhost:9092
+    """
+
+
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench kernel --json"""
+)
+@click.option("--events", type=click.IntRange(1000), default=20_000, show_default=True, help="Events of one pass.")
+@json_option
+def kernel(events: int, as_json: bool) -> None:
+    """Events a second of the compiled kernel, beside the same algorithm in plain Python."""
+    from npstream.model.bench import bench_kernel
+
+    rows = bench_kernel(events=events)
+    if as_json:
+        echo_json(rows)
+    else:
+        _print(rows)
+
+
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench pipeline --kafka localhost:9092 --json
+
+\b
+Makes topics and groups named npstream-bench-..., and removes them at the end.
+Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
+)
+@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@click.option("--events", type=click.IntRange(2000), default=200_000, show_default=True, help="Events of one run.")
+@click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs of each loop; medians count.")
+@click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
+@click.option("--seconds", type=click.FloatRange(1), default=8.0, show_default=True, help="Length of a latency run.")
+@click.option("--format", "formats", multiple=True, type=click.Choice(["json", "f32"]), help="Only this one.")
+@json_option
+def pipeline(
+    bootstrap: str, events: int, runs: int, partitions: int, seconds: float, formats: tuple[Any, ...], as_json: bool
+) -> None:
+    """A worker end to end beside a bare consume-produce loop, both exactly-once: throughput, stages and latency."""
+    from npstream.bench.pipeline import PipelineBench, bench_pipeline
+
+    what = PipelineBench(
+        bootstrap=bootstrap,
+        formats=formats or ("json", "f32"),
+        partitions=partitions,
+        events=events,
+        runs=runs,
+        seconds=seconds,
+    )
+    rows = bench_pipeline(what, lambda line: click.echo(line, err=True) if sys.stderr.isatty() or not as_json else None)
+    if as_json:
+        echo_json(rows)
+    else:
+        stages = [{"format": row["format"], **row.pop("us_per_event")} for row in rows]
+        _print(rows)
+        click.echo("\nmicroseconds an event, worker:")
+        _print(stages)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from npstream.page import text_table
+
+    click.echo(text_table(list(rows[0]), [[f"{value}" for value in row.values()] for row in rows]))
