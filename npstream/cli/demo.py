@@ -1,17 +1,20 @@
 """`npstream demo`: the first minute."""
 
+import secrets
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from npstream.cli.exits import FAILED
 from npstream.cli.options import echo_json, json_option
+from npstream.cli.writing import check_writable, write_file
 
 if TYPE_CHECKING:
     from npstream.demo.live import Feeder
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from npstream.settings import Settings
 
 _PARTITIONS = 2
+_PATIENCE_S = 120.0
+"""Time that the worker may take beyond the feeding before the demo gives up: a slow machine compiles for a minute."""
+_QUIET_S = 2.0
+"""Time between two lines on a pipe."""
 
 
 @click.command(
@@ -29,7 +36,9 @@ Examples:
   npstream demo --kafka localhost:9092
 
 \b
-Exit codes: 0 done; 4 the broker cannot be used."""
+Ctrl-C stops the worker politely. On a broker the four topics stay, under a name of their own.
+Exit codes: 0 done; 1 the replay does not give the live decisions; 2 the report cannot be
+written; 4 the broker cannot be used; 130 stopped by Ctrl-C."""
 )
 @click.option("--events", type=click.IntRange(4000), default=40_000, show_default=True, help="Length of the stream.")
 @click.option("--seconds", type=click.FloatRange(1), default=15.0, show_default=True, help="Time to feed it in.")
@@ -49,10 +58,13 @@ def demo(
     """
     from npstream.demo.stream import make_stream
 
+    check_writable(out / "demo.html")
     stream = make_stream(events, delay=300, seed=seed)
     with _prepared(kafka, tau, port) as settings:
-        replayed = _run_live(settings, stream, stream.total / seconds, quiet=as_json)
-        _tell(settings, stream, out, replayed, as_json)
+        live = _run_live(settings, stream, seconds, quiet=as_json)
+        same = _tell(settings, stream, out, live, as_json)
+    if not same:
+        raise click.exceptions.Exit(FAILED)
 
 
 @contextmanager
@@ -61,7 +73,7 @@ def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
     from npstream.settings import from_mapping
 
     common: dict[str, Any] = {
-        "topics": {"events": f"npstream-demo-{int(time.time())}"},
+        "topics": {"events": f"npstream-demo-{secrets.token_hex(4)}"},
         "model": {"d": 2, "tau": tau},
         "http": {"port": port},
         "log": {"level": "error"},
@@ -90,7 +102,7 @@ def _create_on_kafka(settings: "Settings") -> None:
     admin.prepare(admin.plan(Wishes(partitions=_PARTITIONS)))
 
 
-def _run_live(settings: "Settings", stream: "DemoStream", rate: float, *, quiet: bool) -> list[str]:
+def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, quiet: bool) -> list[str]:
     """Feed and work until all is decided; answer the committed proof of each partition."""
     from npstream import app
     from npstream.demo.live import Feeder, WorkerThread
@@ -104,13 +116,13 @@ def _run_live(settings: "Settings", stream: "DemoStream", rate: float, *, quiet:
     _say(f"kernel ready after {compiled_s:.1f} s", quiet)
     stop = threading.Event()
     log = app.open_log(settings)
-    feeder = Feeder(log, stream.messages(), rate, stop)
+    feeder = Feeder(log, stream.messages(), stream.total / seconds, stop)
     worker = WorkerThread(app.build_worker(settings, stop, dashboard.observer).run)
     dashboard.start()
     try:
         feeder.start()
         worker.start()
-        _watch(dashboard, feeder, worker, settings.model.tau, quiet)
+        _watch(dashboard, feeder, worker, _Line(settings.model.tau, quiet), time.monotonic() + seconds + _PATIENCE_S)
     finally:
         stop.set()
         worker.join(30)
@@ -123,25 +135,47 @@ def _run_live(settings: "Settings", stream: "DemoStream", rate: float, *, quiet:
     return _proofs(settings)
 
 
-def _watch(dashboard: "Dashboard", feeder: "Feeder", worker: threading.Thread, tau: float, quiet: bool) -> None:
-    from npstream.demo.live import caught_up, status_line
+def _watch(dashboard: "Dashboard", feeder: "Feeder", worker: threading.Thread, line: "_Line", deadline: float) -> None:
+    """Until everything is decided, or the worker ends. Raises `Fatal` when it takes too long."""
+    from npstream.demo.live import caught_up
+    from npstream.errors import Fatal
 
-    live = sys.stderr.isatty() and not quiet
-    started = last = time.monotonic()
-    before = 0
     while worker.is_alive():
         status = dashboard.status()
         if caught_up(status, feeder):
             break
-        now = time.monotonic()
-        events = sum(part.get("events", 0) for part in status["partitions"])
-        if live or (not quiet and now - last >= 2.0) or last == started:
-            line = status_line(status, tau, (events - before) / max(now - last, 1e-9))
-            click.echo(f"\r\x1b[K{line}" if live else line, nl=not live, err=True) if not quiet else None
-            last, before = now, events
+        if time.monotonic() > deadline:
+            raise Fatal("the worker does not keep up with the stream; give it more time with --seconds")
+        line.show(status)
         feeder.done.wait(0.5) if not feeder.done.is_set() else worker.join(0.1)
-    if live:
-        click.echo(err=True)
+    line.end()
+
+
+class _Line:
+    """How it stands: one line that is written over on a terminal, a line now and then on a pipe."""
+
+    def __init__(self, tau: float, quiet: bool) -> None:
+        self._tau = tau
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._shown_at: float | None = None
+        self._events = 0
+
+    def show(self, status: dict[str, Any]) -> None:
+        from npstream.demo.live import status_line
+
+        now = time.monotonic()
+        since = None if self._shown_at is None else now - self._shown_at
+        if self._quiet or (not self._terminal and since is not None and since < _QUIET_S):
+            return
+        events = sum(part.get("events", 0) for part in status["partitions"])
+        text = status_line(status, self._tau, 0.0 if since is None else (events - self._events) / max(since, 1e-9))
+        click.echo(f"\r\x1b[K{text}" if self._terminal else text, nl=not self._terminal, err=True)
+        self._shown_at, self._events = now, events
+
+    def end(self) -> None:
+        if self._terminal and not self._quiet:
+            click.echo(err=True)
 
 
 def _proofs(settings: "Settings") -> list[str]:
@@ -156,28 +190,28 @@ def _proofs(settings: "Settings") -> list[str]:
     return [position.proof.chain for position in positions if position is not None]
 
 
-def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> None:
+def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
+    """Replay what was decided, beside its rivals; answer whether the replay gave the live decisions."""
     from npstream import app
     from npstream.backtest.inputs import Range, topic_source
-    from npstream.demo.story import picture, report, table, tell
+    from npstream.demo.story import picture, report, table, tell, to_json
     from npstream.page import text_table
 
-    log = app.open_log(settings)
-    try:
-        story = tell(settings.partition_config(), topic_source(log, settings.topic_names().events, Range()), stream)
-    finally:
-        log.close()
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "demo.svg").write_text(picture(story))
-    (out / "demo.html").write_text(report(story))
-    header, rows = table(story)
+    topic = settings.topic_names().events
+    with closing(app.open_log(settings)) as log:
+        story = tell(settings.partition_config(), topic_source(log, topic, Range()), stream)
+    write_file(out / "demo.svg", picture(story))
+    write_file(out / "demo.html", report(story))
     same = list(story.digests) == live
     if as_json:
-        echo_json({"tau": story.tau, "identical": same, "ways": [dict(zip(header, row, strict=True)) for row in rows]})
-        return
-    click.echo(text_table(header, rows))
+        echo_json({"identical": same, "topic": topic, "report": str(out / "demo.html"), **to_json(story)})
+        return same
+    click.echo(text_table(*table(story)))
     click.echo(f"replayed: decisions are {'identical, bit for bit' if same else 'NOT identical'}")
     click.echo(f"picture: {out / 'demo.svg'}   report: {out / 'demo.html'}")
+    if settings.kafka is not None:
+        click.echo(f"topics {topic} and {topic}-... stay on the broker")
+    return same
 
 
 def _say(text: str, quiet: bool) -> None:

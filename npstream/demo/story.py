@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +139,24 @@ def table(story: Story) -> tuple[Sequence[str], list[list[str]]]:
         for way in story.ways
     ]
     return _HEADER, rows
+
+
+def to_json(story: Story) -> dict[str, Any]:
+    """The same as numbers."""
+    return {
+        "tau": story.tau,
+        "events": len(story.stream.y),
+        "ways": [
+            {
+                "name": way.name,
+                "fpr_before": way.before.fpr,
+                "fpr_after": way.after.fpr,
+                "tpr_before": way.before.tpr,
+                "tpr_after": way.after.tpr,
+            }
+            for way in story.ways
+        ],
+    }
 
 
 def report(story: Story) -> str:

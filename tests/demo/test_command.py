@@ -1,0 +1,99 @@
+"""`npstream demo` as a person runs it: to its end, on a pipe, interrupted, on a broker."""
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from npstream.cli.exits import FATAL, INTERRUPTED, OK, USAGE
+from tests.broker import Kafka
+from tests.cli.lines import ENTRY, PYTHON, npstream
+
+SHORT = ("--events", "4000", "--seconds", "1", "--tau", "0.05")
+
+
+def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """The demo as a process of its own, whose temporary files go to the folder."""
+    return subprocess.Popen(
+        [PYTHON, "-c", ENTRY, "demo", "--out", str(folder / "out"), *arguments],
+        env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def line_with(stream: IO[str] | None, words: str) -> str:
+    """Read lines until one has these words; fails when the stream ends before."""
+    assert stream is not None
+    for line in stream:
+        if words in line:
+            return line
+    pytest.fail(f"the process ended without saying {words!r}")
+
+
+@pytest.mark.slow
+def test_on_a_pipe_it_prints_plain_lines_and_leaves_a_report(tmp_path: Path) -> None:
+    """Lines without colour or cursor moves, the table at the end, files in --out, nothing else left behind."""
+    process = started(tmp_path, *SHORT)
+
+    out, err = process.communicate(timeout=170)
+
+    assert process.returncode == OK, err
+    assert not re.search(r"[\x1b\r]", out + err)
+    assert "live page: http://127.0.0.1:" in err
+    assert "identical, bit for bit" in out
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["demo.html", "demo.svg"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_politely(tmp_path: Path) -> None:
+    """Interrupted while the worker runs: one line, the code for it, no traceback, no temporary file."""
+    process = started(tmp_path, "--events", "40000", "--seconds", "600")
+    line_with(process.stderr, "records/s")
+
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=100)
+
+    assert (process.returncode, out) == (INTERRUPTED, "")
+    assert "npstream: stopped by Ctrl-C" in err
+    assert "Traceback" not in err
+    assert list(tmp_path.glob("npstream-demo-*")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_it_runs_on_a_broker(kafka: Kafka, tmp_path: Path) -> None:
+    """The same stream through Kafka, and the same proof: a replay of the topic gives the live decisions."""
+    process = started(tmp_path, *SHORT, "--kafka", kafka.bootstrap, "--json")
+
+    out, err = process.communicate(timeout=200)
+
+    assert process.returncode == OK, err
+    told = json.loads(out)
+    assert told["identical"] is True
+    assert told["events"] == 4000
+    assert told["ways"][0]["name"] == "npstream"
+
+
+def test_a_broker_out_of_reach_is_named(tmp_path: Path) -> None:
+    """A port nobody listens on ends the demo with the code for brokers, before anything is generated or written."""
+    done = npstream("demo", "--kafka", "127.0.0.1:1", "--out", tmp_path / "out")
+
+    assert (done.code, done.out) == (FATAL, "")
+    assert "127.0.0.1:1" in done.err
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+    """A file where the folder should be is refused at once."""
+    (tmp_path / "file").write_text("")
+
+    done = npstream("demo", "--out", tmp_path / "file")
+
+    assert (done.code, done.out) == (USAGE, "")
+    assert "cannot write" in done.err
