@@ -5,10 +5,14 @@ later. Rates are taken once (delay + 1,000) labels have come. Sets without time
 order are permuted; there a delay costs little beyond the longer warm-up. On
 time-ordered sets (elec2, weather) most of what fresh labels bring is lost.
 
-With late labels nothing can answer a false alarm while it still matters, so a
-single run carries twice the sampling noise of its few expected false alarms (20
-in 2,000 non-targets at tau 0.01). The gates are therefore on the mean over seeds
-of each set; the extremes of single runs are printed beside it.
+With late labels nothing can answer a false alarm while it still matters: to the
+sampling noise of the labels that set the threshold comes that of the events
+decided by it, and at tau 0.01 only 20 false alarms are expected in 2,000
+non-targets. The gates are on the mean over seeds of each set. That is weaker than
+asking it of every run: single runs do leave the bars, at 5,000 events of delay
+most of all, where the budget (charged when labels come) may also hold alarms back
+for thousands of events. Each gate prints the extremes of single runs and how many
+of them are outside.
 """
 
 from collections.abc import Iterator, Sequence
@@ -139,8 +143,8 @@ def _gates(rows: Rows) -> Iterator[Gate]:
     for tau, delay in sorted({(float(row["tau"]), int(row["delay"])) for row in gated}):
         mine = [row for row in gated if float(row["tau"]) == tau and int(row["delay"]) == delay]
         low, high = _RATIO_AT_5000 if delay >= 5000 else _RATIO
-        yield _gate(f"tau {tau:g}, delay {delay}, FPR/tau", mine, "fpr", tau, low, high)
-        name = f"tau {tau:g}, delay {delay}, FPR/tau in the worst {WINDOW} negatives"
+        yield _gate(f"tau {tau:g}, delay {delay}, FPR/tau, mean over seeds", mine, "fpr", tau, low, high)
+        name = f"tau {tau:g}, delay {delay}, FPR/tau in the worst {WINDOW} negatives, mean over seeds"
         yield _gate(name, mine, "worst_window", tau, 0.0, _WORST_MAX)
 
 
@@ -150,7 +154,8 @@ def _gate(name: str, rows: Rows, column: str, tau: float, low: float, high: floa
     means = {each: float(np.mean(found)) for each, found in values.items() if found}
     single = [value for found in values.values() for value in found]
     shown = ", ".join(f"{each} {mean:.2f}" for each, mean in means.items())
-    figure = f"{shown}; single runs {min(single):.2f}..{max(single):.2f}"
+    outside = sum(not low <= value <= high for value in single)
+    figure = f"{shown}; single runs {min(single):.2f}..{max(single):.2f}, {outside} of {len(single)} outside"
     bar = f"{low:g}..{high:g}" if low > 0 else f"<= {high:g}"
     return Gate(name, figure, bar, all(low <= mean <= high for mean in means.values()))
 

@@ -92,3 +92,13 @@ def test_the_rate_survives_flipped_labels() -> None:
     assert row["method"] == methods.PLUS
     assert float(row["fpr_after"]) <= 0.02
     assert float(row["overdraft"]) <= 41
+
+
+def test_delay_gates_say_how_many_single_runs_are_outside() -> None:
+    """The mean decides, and a run beyond the bar is counted in the figure instead of disappearing in it."""
+    rows = [delay_row("magic", 1000, fpr=fpr) for fpr in (0.0075, 0.009, 0.009)]
+    gate = delays.report(rows).gates[0]
+
+    assert gate.passed
+    assert "1 of 3 outside" in gate.figure
+    assert "mean over seeds" in gate.name
