@@ -99,8 +99,8 @@ class KafkaLog:
         """Records up to the stable end; that lies at or beyond any end asked for, so it always comes."""
         heard = time.monotonic()
         while True:
-            for message in consumer.consume(_PAGE, 0.05):
-                heard = time.monotonic()
+            messages = consumer.consume(_PAGE, 0.05)
+            for message in messages:
                 error = message.error()
                 if error is None:
                     yield Record(
@@ -114,7 +114,10 @@ class KafkaLog:
                     return
                 elif not (error.retriable() or error.code() in PASSING):
                     raise KafkaException(error)
-            if time.monotonic() - heard > _QUIET_S:
+            # The silence is counted from here: whoever takes the records may have been busy for long.
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _QUIET_S:
                 raise Retryable(
                     f"reading {place.topic}/{place.partition}: nothing came for {_QUIET_S:g} s: check the brokers at "
                     f"{self._config.bootstrap}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from npstream.errors import NpstreamError
 from npstream.kafka.admin import Admin
 from npstream.kafka.blueprint import TopicState
 from npstream.kafka.config import KafkaConfig
@@ -51,15 +52,15 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
     admin, topics = Admin(config), config.topics
     brokers = len(admin.brokers())
     found: list[Finding] = []
-    states: dict[str, TopicState] = {}
     settings: dict[str, str] = {}
     try_look(found, "topics", lambda: cluster_checkup.check_topics(admin, topics))
-    try_look(found, "topics", lambda: states.update(admin.describe()) or [])
+    described = _try_describe(admin, found)
     try_look(found, "brokers", lambda: settings.update(admin.broker_config()) or [])
+    states = described or {}
     found += cluster_checkup.check_cleanup(topics, states)
     found += cluster_checkup.check_replicas(brokers, states, settings)
     found += cluster_checkup.check_timeouts(config, poll_ms, settings)
-    if states and len(states) < len(topics.names()):
+    if described is not None and len(described) < len(topics.names()):
         return found  # Without its topics there is nothing more to look at.
     partitions = log.partitions(Channel.EVENTS)
     try_look(found, "retention", lambda: _retention(patient, states, partitions, how))
@@ -70,6 +71,15 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
         lambda: cluster_checkup.check_stuck(log, config, partitions, how.clock, how.sleep, wait=how.wait),
     )
     return list(dict.fromkeys(found)) + _examine_group(patient, how)
+
+
+def _try_describe(admin: Admin, found: list[Finding]) -> dict[str, TopicState] | None:
+    """The topics there are; None, with a finding, when we may not see them."""
+    try:
+        return admin.describe()
+    except NpstreamError as error:
+        found.append(Finding("warning", "topics", f"could not be looked at: {error}", "see the message"))
+        return None
 
 
 def _retention(patient: Patient, states: Mapping[str, TopicState], partitions: int, how: Round) -> list[Finding]:

@@ -38,12 +38,18 @@ class Choice:
 
 
 def chosen(log: Log, choice: Choice) -> Iterator[DeadLetter]:
-    """The dead letters that are meant, partition after partition. Raises `UsageError` on a record that is none."""
+    """The dead letters that are meant, partition after partition. Raises `UsageError` on a record that is none.
+
+    An event that was refused again after a rollback has several; the first counts.
+    """
     for partition in choice.partitions or range(log.partitions(Channel.DEAD_LETTERS)):
         ends = log.ends(Channel.DEAD_LETTERS, partition)
+        reached: dict[str, int] = {}
         for record in log.read(Channel.DEAD_LETTERS, partition, ends.begin, ends.stable):
             letter = read_dead_letter(record)
-            if choice.takes(letter):
+            again = letter.offset <= reached.get(letter.topic, -1)
+            reached[letter.topic] = max(letter.offset, reached.get(letter.topic, -1))
+            if not again and choice.takes(letter):
                 yield letter
 
 

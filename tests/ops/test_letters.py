@@ -144,6 +144,18 @@ def test_a_rate_spreads_what_is_sent(tmp_path: Path) -> None:
     assert waited == pytest.approx([0.25, 0.0, 0.1])
 
 
+def test_an_event_that_was_refused_twice_is_sent_back_once(made: Stage, tmp_path: Path) -> None:
+    """After a rollback the same event has two dead letters, and only one of them goes back."""
+    before = as_json(tool(tmp_path, "dlq", "list", "--json"))
+    assert tool(tmp_path, "rollback", "--to", "0", "--execute").exit_code == 0
+    made.run()
+
+    letters = sum(len(made.records(Channel.DEAD_LETTERS, p)) for p in range(2))
+    assert letters == 2 * before["total"]
+    assert as_json(tool(tmp_path, "dlq", "list", "--json")) == before
+    assert as_json(tool(tmp_path, "dlq", "redrive", "--dry-run", "--json"))["sent"] == before["total"]
+
+
 def test_letters_of_another_topic_stay(tmp_path: Path) -> None:
     """A dead-letter topic that is shared by several inputs does not mix them."""
     made = stage(tmp_path)

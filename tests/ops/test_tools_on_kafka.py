@@ -1,5 +1,6 @@
 """The everyday tools on a real broker: what holds on the embedded log holds there too."""
 
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -238,3 +239,15 @@ def test_the_doctor_tells_a_stuck_transaction_from_a_slow_one(one: KafkaStage, k
     assert "kafka-transactions.sh" in stuck.problem
     assert [finding.level for finding in after if finding.level == "error"] == []
     assert now > 15
+
+
+def test_a_reader_that_is_busy_is_not_told_of_silence(one: KafkaStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time that a tool spends on the records it got, compiling for instance, is not the broker's silence."""
+    one.send([client.event(i, [0.1, 0.2, 0.3]) for i in range(1500)], 0)
+    monkeypatch.setattr("npstream.kafka.log._QUIET_S", 1.0)
+    with closing(app.open_log(one.settings)) as log:
+        records = log.read(Channel.EVENTS, 0, 0, 1500)
+        first = next(records)
+        time.sleep(1.2)  # the busy reader
+
+        assert [first.offset, *(record.offset for record in records)] == list(range(1500))
