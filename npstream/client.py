@@ -21,6 +21,7 @@ import orjson
 from npstream.codec import murmur2
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.envelope import OFFSET_HEADER
+from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX
 from npstream.records import Headers
 
 __all__ = ["Decision", "Message", "event", "input_offset", "label", "partition_for", "read_decision"]
@@ -39,7 +40,7 @@ class Message(NamedTuple):
 
 def event(
     identity: str | int,
-    x: Sequence[float] | Mapping[str, float] | None = None,
+    x: Iterable[float] | Mapping[str, float] | None = None,
     *,
     score: float | None = None,
     target: bool | None = None,
@@ -50,16 +51,27 @@ def event(
     """An observation, with its label when `target` is given.
 
     Give features `x`, or a `score` for preset external. The key is the id unless
-    given. Raises ValueError when there is neither, or both.
+    given. Raises ValueError for what the worker would put among the dead letters:
+    neither or both of them, numbers that are not finite or absurd, an id of no or too many bytes.
     """
     if (x is None) == (score is None):
         raise ValueError("give features x, or a score (preset external), and not both")
-    if format == "json":
-        return Message(_key(identity, key), _json(identity, x, score, target), (), timestamp_ms)
-    numbers = [score] if score is not None else x
-    if isinstance(numbers, Mapping):
-        raise ValueError("format f32 has no names: give x as a sequence in the order of events.features")
-    return Message(_key(identity, key), _floats(numbers or ()), _headers(identity, target), timestamp_ms)
+    numbers = [score] if x is None else list(x.values()) if isinstance(x, Mapping) else list(x)
+    _check_id(identity)
+    _check_numbers(numbers)
+    if format == "f32":
+        if isinstance(x, Mapping):
+            raise ValueError("format f32 has no names: give x as a sequence in the order of events.features")
+        value = struct.pack(f"<{len(numbers)}f", *numbers)
+        return Message(_key(identity, key), value, _headers(identity, target), timestamp_ms)
+    document: dict[str, object] = {"id": identity}
+    if x is None:
+        document["score"] = score
+    else:
+        document["x"] = dict(x) if isinstance(x, Mapping) else numbers
+    if target is not None:
+        document["y"] = 1 if target else -1
+    return Message(_key(identity, key), orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), (), timestamp_ms)
 
 
 def label(
@@ -70,7 +82,8 @@ def label(
     timestamp_ms: int = 0,
     format: Format = "json",
 ) -> Message:
-    """The label of an event sent earlier with the same id and key."""
+    """The label of an event sent earlier with the same id and key. Raises ValueError for an id that cannot be."""
+    _check_id(identity)
     if format == "json":
         return Message(_key(identity, key), orjson.dumps({"id": identity, "y": 1 if target else -1}), (), timestamp_ms)
     return Message(_key(identity, key), b"", _headers(identity, target), timestamp_ms)
@@ -94,26 +107,19 @@ def input_offset(headers: Headers | None) -> int:
     raise ValueError(f"no {OFFSET_HEADER} header: this record is not a decision")
 
 
+def _check_id(identity: str | int) -> None:
+    if isinstance(identity, str) and not 0 < len(identity.encode()) <= ID_MAX_BYTES:
+        raise ValueError(f"an id of text has 1 to {ID_MAX_BYTES} bytes, not {len(identity.encode())}")
+
+
+def _check_numbers(numbers: Iterable[float | None]) -> None:
+    for at, number in enumerate(numbers):
+        if number is None or not abs(number) <= MAGNITUDE_MAX:  # NaN compares with nothing
+            raise ValueError(f"number {at} is {number}; features and scores are finite and at most {MAGNITUDE_MAX:g}")
+
+
 def _key(identity: str | int, key: bytes | None) -> bytes:
     return str(identity).encode() if key is None else key
-
-
-def _json(
-    identity: str | int, x: Sequence[float] | Mapping[str, float] | None, score: float | None, target: bool | None
-) -> bytes:
-    document: dict[str, object] = {"id": identity}
-    if x is None:
-        document["score"] = score
-    else:
-        document["x"] = dict(x) if isinstance(x, Mapping) else list(x)
-    if target is not None:
-        document["y"] = 1 if target else -1
-    return orjson.dumps(document)
-
-
-def _floats(numbers: Iterable[float]) -> bytes:
-    values = list(numbers)
-    return struct.pack(f"<{len(values)}f", *values)
 
 
 def _headers(identity: str | int, target: bool | None) -> list[tuple[str, bytes]]:

@@ -1,0 +1,175 @@
+"""The client: what it builds a worker decides, and what a worker decides it reads."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npstream import client
+from npstream.codec.events import EventConfig, EventDecoder, Kind
+from npstream.errors import UsageError
+from npstream.records import Channel, Record
+from npstream.testing import Stage
+from tests.broker import Kafka
+
+FORMATS: list[client.Format] = ["json", "f32"]
+_numbers = st.floats(-1e6, 1e6, width=32)
+_ids = st.text(min_size=1, max_size=60).filter(lambda text: not re.search("[\ud800-\udfff]", text)) | st.integers(
+    -(2**53), 2**53
+)
+
+
+def decoded(message: client.Message, using: EventConfig) -> tuple[int, object, list[float], int]:
+    """Kind, id, numbers and label of a message, as the worker's own decoder has them."""
+    found = EventDecoder(using).decode([Record(0, 1, message.key, message.value, message.headers)])
+    assert found.errors == {}
+    numbers = found.score if using.external else found.x[0]
+    return found.kinds[0], found.ids[0], numbers.tolist(), int(found.y[0])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@given(identity=_ids, x=st.lists(_numbers, min_size=3, max_size=3), target=st.none() | st.booleans())
+def test_an_event_is_decoded_as_it_was_built(
+    format: client.Format, identity: str | int, x: list[float], target: bool | None
+) -> None:
+    """Id, features to the bit, and label arrive, in both formats; a raw event's id is text."""
+    message = client.event(identity, x, target=target, format=format)
+
+    kind, named, numbers, label = decoded(message, EventConfig(d=3, format=format))
+
+    assert kind == (Kind.OBSERVATION if target is None else Kind.LABELLED)
+    assert named == (identity if format == "json" else str(identity))
+    assert numbers == np.array(x, np.float32).tolist()
+    assert label == {None: 0, True: 1, False: -1}[target]
+    assert message.key == str(identity).encode()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@given(identity=_ids, target=st.booleans())
+def test_a_label_goes_where_its_event_went(format: client.Format, identity: str | int, target: bool) -> None:
+    """An event and its label share id and key, hence the partition."""
+    event = client.event(identity, [1.0, 2.0], format=format)
+    label = client.label(identity, target=target, format=format)
+    using = EventConfig(d=2, format=format)
+
+    assert decoded(label, using)[:2] == (Kind.LABEL, decoded(event, using)[1])
+    assert decoded(label, using)[3] == (1 if target else -1)
+    assert client.partition_for(label.key, 12) == client.partition_for(event.key, 12)
+
+
+def test_features_may_have_names_and_come_from_numpy() -> None:
+    """An object for settings with events.features; arrays and their numbers are taken as they are."""
+    named = client.event("a", {"hour": 3.0, "amount": 12.5})
+    row = np.array([0.1, 0.2], np.float32)
+
+    assert decoded(named, EventConfig(d=2, features=("amount", "hour")))[2] == [12.5, 3.0]
+    for format in FORMATS:
+        using = EventConfig(d=2, format=format)
+        assert decoded(client.event("a", row, format=format), using)[2] == row.tolist()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_score_is_an_event_for_preset_external(format: client.Format) -> None:
+    """Bring your own model: the score takes the place of features."""
+    message = client.event("a", score=0.25, target=False, format=format)
+
+    assert decoded(message, EventConfig(d=0, external=True, format=format)) == (Kind.LABELLED, "a", [0.25], -1)
+
+
+def test_key_and_time_can_be_given() -> None:
+    """A key of one's own keeps, say, all events of a customer together."""
+    message = client.event("a", [1.0], key=b"customer-9", timestamp_ms=7)
+
+    assert (message.key, message.timestamp_ms) == (b"customer-9", 7)
+    assert client.label("a", target=True, key=b"customer-9").key == b"customer-9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "give features x, or a score"),
+        ({"x": [1.0], "score": 1.0}, "and not both"),
+        ({"x": [1.0, math.nan]}, "number 1 is nan"),
+        ({"x": {"a": math.inf}}, "number 0 is inf"),
+        ({"score": math.nan}, "number 0 is nan"),
+        ({"x": [1e300], "format": "f32"}, "at most 1e+15"),
+        ({"x": {"a": 1.0}, "format": "f32"}, "format f32 has no names"),
+        ({"identity": "", "x": [1.0]}, "1 to 256 bytes, not 0"),
+        ({"identity": "é" * 129, "x": [1.0]}, "1 to 256 bytes, not 258"),
+    ],
+)
+def test_what_would_be_a_dead_letter_is_refused(arguments: dict[str, Any], told: str) -> None:
+    """The sender hears at once what the worker could only set aside."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        client.event(**{"identity": "a", **arguments})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_from_event_to_decision(format: client.Format, tmp_path: Path) -> None:
+    """Events and late labels built here go through a worker; its decisions are read here and lead back to them."""
+    rng = np.random.default_rng(0)
+    targets = rng.random(300) < 0.3
+    points = (rng.normal(size=(300, 2)) + 2.0 * targets[:, None]).astype(np.float32)
+    sent: list[client.Message] = []
+    for i in range(320):
+        if i < 300:
+            sent.append(client.event(f"e{i}", points[i].tolist(), timestamp_ms=1000 + i, format=format))
+        if i >= 20:
+            sent.append(client.label(f"e{i - 20}", target=bool(targets[i - 20]), timestamp_ms=1000 + i, format=format))
+    stage = Stage({"topics": {"events": "e"}, "model": {"d": 2, "tau": 0.1}, "events": {"format": format}}, tmp_path, 3)
+    stage.send(sent)
+    stage.run()
+
+    answered = {}
+    for partition in range(3):
+        events = {record.offset: record for record in stage.records(Channel.EVENTS, partition)}
+        for record in stage.records(Channel.DECISIONS, partition):
+            decision = client.read_decision(record.value)
+            event = events[client.input_offset(record.headers)]
+            assert (record.key, record.timestamp_ms) == (event.key, event.timestamp_ms)
+            assert client.partition_for(record.key or b"", 3) == partition
+            answered[decision.id] = decision
+
+    assert set(answered) == {f"e{i}" for i in range(300)}
+    assert max(decision.t for decision in answered.values()) > 80
+    alarms = [decision.id for decision in answered.values() if decision.decision == 1]
+    assert sum(bool(targets[int(str(i)[1:])]) for i in alarms) > len(alarms) / 2
+
+
+def test_what_is_no_decision_is_refused() -> None:
+    """Another topic's records are told apart."""
+    for value in (None, b"", b"{}", b"[1]", client.event("a", [1.0]).value):
+        with pytest.raises(UsageError, match="not a decision"):
+            client.read_decision(value)
+    for headers in (None, [], [("other", b"1")], [("npstream-offset", None)]):
+        with pytest.raises(ValueError, match="no npstream-offset header"):
+            client.input_offset(headers)
+
+
+def test_partitions_are_those_of_java_clients(kafka: Kafka, topic_prefix: str) -> None:
+    """A producer with the partitioner of the Java clients sends every key where the client says."""
+    topic, partitions = f"{topic_prefix}events", 7
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+    placed: dict[bytes | None, int | None] = {}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2"})
+    messages = [client.event(f"order-{i}", [float(i)]) for i in range(100)]
+    for message in messages:
+        producer.produce(
+            topic,
+            message.value,
+            message.key,
+            headers=list(message.headers),
+            on_delivery=lambda error, sent: placed.update({sent.key(): sent.partition()}),
+        )
+    assert producer.flush(30) == 0
+
+    assert placed == {message.key: client.partition_for(message.key, partitions) for message in messages}
+    assert len(set(placed.values())) == partitions
