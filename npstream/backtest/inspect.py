@@ -7,7 +7,6 @@ import numpy as np
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
 from npstream.model.evaluate import Rates
-from npstream.model.model import Floats
 from npstream.partition import PartitionConfig, PartitionProcessor
 
 _DIRECTIONS = 5
@@ -79,7 +78,7 @@ def _network(model: Model, names: list[str]) -> dict[str, Any]:
 def _largest_directions(model: Model, names: list[str]) -> list[dict[str, Any]]:
     """The units with the largest output weights: which features they look along, and how finely."""
     arrays = {name: np.asarray(array, np.float64) for name, array in model.arrays().items()}
-    alpha: Floats = arrays["alpha"]
+    alpha = arrays["alpha"]
     weight = np.hypot(arrays["wc"], arrays["ws"])
     found = []
     for unit in np.argsort(-weight, kind="stable")[:_DIRECTIONS].tolist():
