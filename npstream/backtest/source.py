@@ -4,16 +4,20 @@ A source hands out rounds of batches, one batch a partition, and says which
 offsets there are, so that progress, quarters and the time left are known.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import count, islice, repeat
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from npstream.port import Log
-from npstream.records import Batch, Channel, Record
+from npstream.records import Batch, Channel, Headers, Record
+
+_record: Callable[[tuple[int, int, None, bytes, Headers]], Record] = partial(tuple.__new__, Record)
+"""A record of its fields without a step in Python: a million rows are made in no time."""
 
 ROUND = 1000
 """Records of one partition in one round: large enough for speed, small enough for a smooth curve."""
@@ -70,11 +74,9 @@ class ArraySource:
         label = {1: (("y", b"1"),), -1: (("y", b"-1"),)}
         for at in range(0, len(y), ROUND):
             rows = np.ascontiguousarray(x[at : at + ROUND], "<f4")
-            data, size = rows.tobytes(), rows.itemsize * rows.shape[1]
-            yield [
-                Record(at + i, at + i + 1, None, data[size * i : size * i + size], label[sign])
-                for i, sign in enumerate(y[at : at + ROUND].tolist())
-            ]
+            values = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()  # bytes, a row each
+            headers = [label[sign] for sign in y[at : at + ROUND].tolist()]
+            yield list(map(_record, zip(count(at), count(at + 1), repeat(None), values, headers, strict=False)))
 
     def _late(self, partition: int) -> Iterator[list[Record]]:
         x, y = self.x[partition :: self.partitions], self.y[partition :: self.partitions].tolist()
