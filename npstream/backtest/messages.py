@@ -19,8 +19,9 @@ def messages_of_file(path: Path, events: EventConfig, delay: int) -> tuple[int, 
         lines = read_lines(path).records
         return len(lines), (_of_line(line, number) for number, (_, line) in enumerate(lines))
     x, y = files.read(path)
-    if events.external or x.shape[1] != events.d:
-        raise UsageError(f"{path}: has {x.shape[1]} features, the settings say {events.d} (model.d)")
+    if x.shape[1] != events.width:
+        wanted = "one score (preset external)" if events.external else f"{events.d} (model.d)"
+        raise UsageError(f"{path}: has {x.shape[1]} features, the settings say {wanted}")
     rows = len(y)
     return rows * (2 if delay else 1), _of_rows(x.tolist(), y.tolist(), events, delay)
 
@@ -44,11 +45,16 @@ def event_key(value: bytes | None, number: int) -> bytes:
 
 
 def _of_rows(x: list[list[float]], y: list[int], events: EventConfig, delay: int) -> Iterator[Message]:
-    names = events.features
     for i in range(len(y) + delay):
         if i < len(y):
-            features = x[i] if names is None or events.format == "f32" else dict(zip(names, x[i], strict=True))
-            target = y[i] > 0 if not delay else None
-            yield client.event(i, features, target=target, format=events.format)
+            yield _of_row(i, x[i], y[i] > 0 if not delay else None, events)
         if delay and i >= delay:
             yield client.label(i - delay, target=y[i - delay] > 0, format=events.format)
+
+
+def _of_row(i: int, row: list[float], target: bool | None, events: EventConfig) -> Message:
+    if events.external:
+        return client.event(i, score=row[0], target=target, format=events.format)
+    names = events.features
+    features = row if names is None or events.format == "f32" else dict(zip(names, row, strict=True))
+    return client.event(i, features, target=target, format=events.format)

@@ -176,6 +176,16 @@ def test_lines_of_events_are_replayed(tmp_path: Path) -> None:
     assert len(three["partitions"]) == 3
 
 
+def test_scores_of_another_model_are_replayed(tmp_path: Path) -> None:
+    """A data set with one column is a stream of scores for preset external; no width has to be given."""
+    path = write_npz(tmp_path / "scores.npz", 400, d=1)
+
+    (run,) = answer("backtest", path, "--set", "model.preset=external", "--set", "model.tau=0.1")
+
+    assert (run["events"], run["settings"]["model"]["d"]) == (400, 0)
+    assert run["tpr"] > 0
+
+
 # train
 
 

@@ -1,0 +1,96 @@
+"""Files as messages to produce: rows become events, lines stay what they are."""
+
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from npstream.backtest.lines import to_line
+from npstream.backtest.messages import event_key, messages_of_file
+from npstream.codec.events import EventConfig
+from npstream.errors import UsageError
+from npstream.records import Record
+from tests.backtest.data import event_lines, rows, write_lines, write_npz
+
+
+def test_rows_become_events_with_id_features_and_label(tmp_path: Path) -> None:
+    """Row i is event i; named features make an object."""
+    x, y = rows(20)
+    path = write_npz(tmp_path / "a.npz", 20)
+
+    count, messages = messages_of_file(path, EventConfig(d=3, features=("a", "b", "c")), 0)
+
+    documents = [orjson.loads(message.value) for message in messages]
+    assert count == 20
+    assert [document["id"] for document in documents] == list(range(20))
+    assert [list(document["x"].values()) for document in documents] == x.astype(np.float64).tolist()
+    assert [document["y"] for document in documents] == y.tolist()
+
+
+def test_raw_rows_are_packed(tmp_path: Path) -> None:
+    """Format f32: the row's own bytes, id and label in headers."""
+    x, y = rows(20)
+
+    _, messages = messages_of_file(write_npz(tmp_path / "a.npz", 20), EventConfig(d=3, format="f32"), 0)
+
+    found = list(messages)
+    assert b"".join(message.value for message in found) == x.tobytes()
+    assert [dict(message.headers) for message in found] == [
+        {"id": b"%d" % i, "y": b"%d" % label} for i, label in enumerate(y)
+    ]
+
+
+def test_delayed_labels_are_messages_of_their_own(tmp_path: Path) -> None:
+    """Twice as many messages as rows; each label comes right after the row `delay` places later."""
+    count, messages = messages_of_file(write_npz(tmp_path / "a.npz", 20), EventConfig(d=3), 4)
+
+    documents = [orjson.loads(message.value) for message in messages]
+    assert count == len(documents) == 40
+    assert [(d["id"], "x" in d) for d in documents[:8]] == [
+        *((0, True), (1, True), (2, True), (3, True), (4, True), (0, False), (5, True), (1, False))
+    ]
+
+
+def test_lines_are_sent_as_they_are(tmp_path: Path) -> None:
+    """Not a byte of an event changes, and its id is its key."""
+    lines = event_lines(20)
+
+    count, messages = messages_of_file(write_lines(tmp_path / "a.jsonl", lines), EventConfig(d=3), 0)
+
+    found = list(messages)
+    assert count == len(lines)
+    assert [message.value for message in found] == lines
+    assert [message.key for message in found] == [orjson.loads(line)["id"].encode() for line in lines]
+
+
+def test_an_export_is_sent_with_key_headers_and_time(tmp_path: Path) -> None:
+    """What was exported can be produced anew elsewhere."""
+    record = Record(4, 99, b"k", b'{"x":[1,2,3]}', (("traceparent", b"t"), ("empty", None)))
+    path = write_lines(tmp_path / "a.jsonl", [to_line(0, record).rstrip()])
+
+    _, messages = messages_of_file(path, EventConfig(d=3), 0)
+
+    (message,) = messages
+    assert (message.key, message.value, message.timestamp_ms) == (b"k", record.value, 99)
+    assert list(message.headers) == [("traceparent", b"t")]
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [(b'{"id":"a"}', b"a"), (b'{"id":7}', b"7"), (b'{"id":null}', b"3"), (b"{}", b"3"), (b"?", b"3"), (None, b"3")],
+)
+def test_what_names_no_id_is_keyed_by_its_number(value: bytes | None, key: bytes) -> None:
+    """Events without an id spread over the partitions too."""
+    assert event_key(value, 3) == key
+
+
+def test_one_column_is_a_stream_of_scores(tmp_path: Path) -> None:
+    """With preset external each row is a score; several columns are refused."""
+    external = EventConfig(d=0, external=True)
+
+    _, messages = messages_of_file(write_npz(tmp_path / "a.npz", 20, d=1), external, 0)
+
+    assert [orjson.loads(m.value)["score"] for m in messages] == rows(20, d=1)[0][:, 0].astype(float).tolist()
+    with pytest.raises(UsageError, match="has 3 features, the settings say one score"):
+        messages_of_file(write_npz(tmp_path / "b.npz", 20), external, 0)
