@@ -18,7 +18,7 @@ checkpoint, no commit; the next worker finds what is on the disk.
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +134,7 @@ class Stage:
         stop = watch.stop
 
         def connect() -> tuple[Broker, Log]:
-            return _Mortal(app.open_broker(self.settings, stop, watch), deaths), app.open_log(self.settings)
+            return MortalBroker(app.open_broker(self.settings, stop, watch), deaths.step), app.open_log(self.settings)
 
         limits = self.settings.worker.limits()
         return Worker(connect, app.origin_of(self.settings), limits, time.monotonic, stop, watch)
@@ -180,33 +180,33 @@ class _Deaths:
             raise _PowerCut
 
 
-class _Mortal:
-    """A broker that passes everything on, until its worker dies."""
+class MortalBroker:
+    """A broker that passes everything on, and calls `step` before each call and after each commit; `step` may raise."""
 
-    def __init__(self, broker: Broker, deaths: _Deaths) -> None:
+    def __init__(self, broker: Broker, step: Callable[[], None]) -> None:
         self._broker = broker
-        self._deaths = deaths
+        self._step = step
 
     def subscribe(self, listener: Listener) -> None:
-        self._deaths.step()
+        self._step()
         self._broker.subscribe(listener)
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
-        self._deaths.step()
+        self._step()
         return self._broker.poll(max_records, timeout_s)
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        self._deaths.step()
+        self._step()
         pointers = self._broker.commit(shares)
-        self._deaths.step()
+        self._step()
         return pointers
 
     def committed(self, partition: int) -> Position | None:
-        self._deaths.step()
+        self._step()
         return self._broker.committed(partition)
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        self._deaths.step()
+        self._step()
         return self._broker.read_checkpoint(partition, pointer)
 
     def pause(self, partition: int) -> None:

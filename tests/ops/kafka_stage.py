@@ -70,7 +70,7 @@ class KafkaStage:
 
         def connect() -> tuple[Broker, Log]:
             broker = app.open_broker(self.settings, watch.stop, watch)
-            return testing._Mortal(broker, deaths), app.open_log(self.settings)
+            return testing.MortalBroker(broker, deaths.step), app.open_log(self.settings)
 
         limits = self.settings.worker.limits()
         while not watch.done:

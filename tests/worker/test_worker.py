@@ -12,50 +12,12 @@ from npstream.embedded import EmbeddedLog
 from npstream.errors import Fatal, Retryable, SettingsError
 from npstream.model import Model, Params
 from npstream.partition import PartitionProcessor
-from npstream.port import Broker, Listener
-from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Record, Share
+from npstream.port import Broker
+from npstream.records import Channel, KeyValue, Pointer, Record, Share
+from npstream.testing import MortalBroker
 from npstream.worker import Cadence
 from tests.partition.builders import config, labelled, mixed, processor, record
 from tests.worker.bench import TOPICS, Bench, Published
-
-
-class Flaky:
-    """Passes everything on, and fails once at the n-th call of the broker, before or after it took effect."""
-
-    def __init__(self, broker: Broker, plan: "Plan") -> None:
-        self._broker = broker
-        self._plan = plan
-
-    def subscribe(self, listener: Listener) -> None:
-        self._plan.step()
-        self._broker.subscribe(listener)
-
-    def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
-        self._plan.step()
-        return self._broker.poll(max_records, timeout_s)
-
-    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        self._plan.step()
-        pointers = self._broker.commit(shares)
-        self._plan.step()
-        return pointers
-
-    def committed(self, partition: int) -> Position | None:
-        self._plan.step()
-        return self._broker.committed(partition)
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        self._plan.step()
-        return self._broker.read_checkpoint(partition, pointer)
-
-    def pause(self, partition: int) -> None:
-        self._broker.pause(partition)
-
-    def close(self, timeout_s: float) -> None:
-        self._broker.close(timeout_s)
-
-    def abandon(self) -> None:
-        self._broker.abandon()
 
 
 class Plan:
@@ -106,7 +68,7 @@ def test_a_failure_at_any_call_leaves_no_trace(tmp_path: Path, fail_at: list[int
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records)
     plan = Plan(fail_at)
-    seen = bench.run(config(), wrap=lambda broker: Flaky(broker, plan))
+    seen = bench.run(config(), wrap=lambda broker: MortalBroker(broker, plan.step))
 
     assert decisions(bench) == oracle(records)
     assert seen.resets == sum(n <= plan.calls for n in fail_at)
@@ -130,7 +92,7 @@ def test_a_crash_is_replayed_to_the_recorded_proof(tmp_path: Path) -> None:
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records)
     plan = Plan([22])
-    seen = bench.run(config(), wrap=lambda broker: Flaky(broker, plan), cadence=Cadence(10**9, 1e9))
+    seen = bench.run(config(), wrap=lambda broker: MortalBroker(broker, plan.step), cadence=Cadence(10**9, 1e9))
 
     assert len(seen.replayed) == 1
     assert seen.replayed[0] > 0
@@ -157,11 +119,11 @@ def test_settings_change_at_a_checkpoint_and_leave_a_record(tmp_path: Path) -> N
     assert _changes(bench) == [(at, 0.1, 0.3)]
 
 
-class _PowerCut(Flaky):
+class _PowerCut(MortalBroker):
     """Dies after the second transaction with decisions took effect."""
 
     def __init__(self, broker: Broker) -> None:
-        super().__init__(broker, Plan([]))
+        super().__init__(broker, Plan([]).step)
         self._commits = 0
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
@@ -291,7 +253,9 @@ def test_latest_starts_at_the_end_and_stays_there_over_a_crash(tmp_path: Path) -
     bench.feed(0, labelled(20))
     plan = Plan([7])
     seen = bench.run(
-        config(), wrap=lambda broker: Flaky(broker, plan), origin=lambda origin: replace(origin, start="latest")
+        config(),
+        wrap=lambda broker: MortalBroker(broker, plan.step),
+        origin=lambda origin: replace(origin, start="latest"),
     )
     bench.feed(0, labelled(10, seed=4))
     bench.run(config(), origin=lambda origin: replace(origin, start="latest"))
