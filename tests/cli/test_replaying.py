@@ -227,11 +227,17 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     """Cold and warm, over one and twelve models by default, each on the same last events."""
     path = write_npz(tmp_path / "data.npz", 1000)
 
-    trained = answer("train", path, *QUICK, "--holdout", "150", "--out", tmp_path / "model.npm")
+    trained = answer(
+        *("train", path, *QUICK, "--holdout", "150", "--out", tmp_path / "model.npm", "--report", tmp_path / "report")
+    )
 
     names = [run["name"] for run in trained["comparison"]]
     assert names == ["1 model, cold", "1 model, warm", "12 models, cold", "12 models, warm"]
     assert {run["events"] for run in trained["comparison"]} == {150}
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert all(name in page for name in names)
+    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npm")
+    assert (without["digest"], without["comparison"]) == (trained["digest"], [])
 
 
 def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
