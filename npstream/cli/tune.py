@@ -18,7 +18,7 @@ from npstream.errors import UsageError
 
 if TYPE_CHECKING:
     from npstream.backtest.candidates import Candidate
-    from npstream.backtest.tune import Trial
+    from npstream.backtest.tune import Search, Trial
     from npstream.model import Params
     from npstream.partition import PartitionConfig
     from npstream.settings import Settings
@@ -89,16 +89,14 @@ def tune(
     The NP-score is the share of targets missed, plus what the false-positive rate
     is above tau, in units of tau. The first trial is the settings as they are.
     """
-    from npstream.backtest.trials import Trials
     from npstream.backtest.tune import Search
 
     check_writable(out)
     past = history(file, begin, end, only, partitions, delay)
     bench = _Bench.of(past, config, assignments)
-    kept = Trials(out.with_suffix(".trials.csv"), fresh=fresh)
     # click has checked the words.
     search = Search(bench.base, presets, budget, jobs, bench.configure)  # type: ignore[arg-type]
-    trials = _search(search, past, bench.settings, kept, quiet=as_json)
+    trials = _search(search, past, bench.settings, out.with_suffix(".trials.csv"), fresh=fresh, quiet=as_json)
     best = min(trials, key=lambda trial: trial.rank)
     write_file(out, bench.winner(best, trials[0]))
     _print(trials, best, out, as_json)
@@ -155,12 +153,16 @@ class _Bench:
         return {**raw, "model": {name: value for name, value in model.items() if value is not None}}
 
 
-def _search(search: Any, past: History, settings: "Settings", kept: Any, *, quiet: bool) -> list["Trial"]:
+def _search(
+    search: "Search", past: History, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
+) -> list["Trial"]:
     from npstream import app
+    from npstream.backtest.trials import Trials
     from npstream.backtest.tune import in_memory, tune
 
     with past.source(settings) as source:
         data = in_memory(source)
+    kept = Trials(trials, fresh=fresh)
     app.warm_up(settings.partition_config())
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))

@@ -28,6 +28,12 @@ def called(words: tuple[str, ...]) -> str:
     return " ".join(words)
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a command writes by default goes to the test's folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def closed_port() -> Iterator[int]:
     """A loopback port that nobody listens on, and nobody can take meanwhile."""

@@ -67,6 +67,7 @@ def test_a_file_that_cannot_be_used(command: str, name: str, content: bytes | No
 
     assert name in message
     assert told in message
+    assert list(tmp_path.glob("best*")) + list(tmp_path.glob("model*")) == []
 
 
 @pytest.mark.parametrize("command", [*REPLAYING, "export"])
