@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,12 @@ import pytest
 from npstream.embedded import EmbeddedBroker, EmbeddedLog
 from npstream.errors import Fatal
 from npstream.observe import Observer, Reading
-from npstream.port import Broker
-from npstream.records import Channel, Pointer, Position, Share
+from npstream.records import Channel, Position
 from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.broker import Kafka
 from tests.partition.builders import config, mixed
 from tests.system import stories
-from tests.worker.bench import TOPICS, Bench
-from tests.worker.test_worker import Flaky, Plan
+from tests.worker.bench import TOPICS, Bench, PowerCut
 
 _NEVER = Cadence(10**9, 1e9)
 
@@ -76,28 +73,12 @@ def test_a_replay_over_altered_events_stops_the_partition(tmp_path: Path) -> Non
         bench.run(config(), cadence=_NEVER)
 
 
-class PowerCut(Flaky):
-    """Dies after its fifth transaction took effect."""
-
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker, Plan([]))
-        self._commits = 0
-
-    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        """Publish, then die."""
-        pointers = super().commit(shares)
-        self._commits += 1
-        if self._commits == 5:
-            raise RuntimeError("power cut")
-        return pointers
-
-
 def _crashed(path: Path) -> Bench:
     """A log whose worker died some transactions after its only snapshot."""
     bench = Bench(path)
     bench.feed(0, mixed(600))
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(config(), wrap=PowerCut, cadence=_NEVER)
+        bench.run(config(), wrap=lambda broker: PowerCut(broker, 5), cadence=_NEVER)
     return bench
 
 

@@ -10,7 +10,8 @@ from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log
-from npstream.records import Channel, Headers, Record, Share, Topics
+from npstream.records import Channel, Headers, Pointer, Record, Share, Topics
+from npstream.testing import MortalBroker
 from npstream.worker import Cadence, Limits, Origin, Worker
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
@@ -62,6 +63,22 @@ class StopAtEnd(Observer):
     def _maybe_stop(self) -> None:
         if not self._left:
             self._stop.set()
+
+
+class PowerCut(MortalBroker):
+    """Dies after the `commits`-th transaction took effect."""
+
+    def __init__(self, broker: Broker, commits: int) -> None:
+        super().__init__(broker, lambda: None)
+        self._left = commits
+
+    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        """Publish, then maybe die."""
+        pointers = super().commit(shares)
+        self._left -= 1
+        if self._left == 0:
+            raise RuntimeError("power cut")
+        return pointers
 
 
 @dataclass

@@ -12,12 +12,11 @@ from npstream.embedded import EmbeddedLog
 from npstream.errors import Fatal, Retryable, SettingsError
 from npstream.model import Model, Params
 from npstream.partition import PartitionProcessor
-from npstream.port import Broker
-from npstream.records import Channel, KeyValue, Pointer, Record, Share
+from npstream.records import Channel, KeyValue, Record
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence
 from tests.partition.builders import config, labelled, mixed, processor, record
-from tests.worker.bench import TOPICS, Bench, Published
+from tests.worker.bench import TOPICS, Bench, PowerCut, Published
 
 
 class Plan:
@@ -105,7 +104,7 @@ def test_settings_change_at_a_checkpoint_and_leave_a_record(tmp_path: Path) -> N
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records[:200])
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(config(), wrap=_PowerCut, cadence=Cadence(10**9, 1e9))
+        bench.run(config(), wrap=lambda broker: PowerCut(broker, 2), cadence=Cadence(10**9, 1e9))
     at = _committed(bench)
     bench.feed(0, records[200:])
     changed = config(params=replace(config().params, tau=0.3))
@@ -117,21 +116,6 @@ def test_settings_change_at_a_checkpoint_and_leave_a_record(tmp_path: Path) -> N
     outputs += expected.process(records[at:]).outputs
     assert [value for _, value, _, _ in decisions(bench)] == [output.value for output in outputs]
     assert _changes(bench) == [(at, 0.1, 0.3)]
-
-
-class _PowerCut(MortalBroker):
-    """Dies after the second transaction with decisions took effect."""
-
-    def __init__(self, broker: Broker) -> None:
-        super().__init__(broker, Plan([]).step)
-        self._commits = 0
-
-    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        pointers = super().commit(shares)
-        self._commits += 1
-        if self._commits == 2:
-            raise RuntimeError("power cut")
-        return pointers
 
 
 def _committed(bench: Bench) -> int:
