@@ -18,9 +18,9 @@ _TWO_TOPICS = (
     + b"\x00\x00\x00\x01\x00\x00\x01\x00"
     b"\x00\x05other" + b"\x00\x00\x00\x01" + b"\x00\x00\x00\x07" + b"\x00\x00\x00\x00"
 )
-_KILLS = 4
+_KILLS = 5
 _ASKING = """
-import logging, sys, threading, time
+import logging, sys, time
 from npstream.kafka import KafkaConfig
 from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import common_settings
@@ -31,14 +31,13 @@ quiet = logging.getLogger("quiet")
 quiet.addHandler(logging.NullHandler())
 quiet.propagate = False
 admin = new_admin(common_settings(KafkaConfig(sys.argv[1], "group", "a", Topics("e", "d", "l", "c"))), Sink(quiet))
-stop = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
-asked = 0
-while not stop.wait(0.02):
-    view = GroupView(admin, "group", "e")
-    view.answer(time.monotonic())
-    asked += 1
-    print(asked, flush=True)
+for _ in sys.stdin:
+    for asked in range(200):
+        GroupView(admin, "group", "e").answer(0.0)
+        if asked == 50:
+            print("begun", flush=True)
+        time.sleep(0.02)
+    print("done", flush=True)
 """
 
 
@@ -61,18 +60,34 @@ def test_a_torn_assignment_is_refused(length: int) -> None:
 def test_asking_outlives_brokers_that_go_away(private_kafka: JarKafka) -> None:
     """A process that asks fifty times a second through outages is alive after them."""
     create_topics(private_kafka.bootstrap, {"e": 1})
-    command = [sys.executable, "-c", _ASKING, private_kafka.bootstrap]
-    with subprocess.Popen(
-        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        for _ in range(_KILLS):
-            asked = [process.stdout.readline() for _ in range(100)]
-            private_kafka.kill()
-            asked += [process.stdout.readline() for _ in range(50)]
-            private_kafka.start(180.0)
-            if not asked[-1]:
-                break
-        _, said = process.communicate("stop\n", timeout=60)
+    askers = [_asker(private_kafka.bootstrap) for _ in range(2)]
+    for _ in range(_KILLS):
+        for asker in askers:
+            _tell(asker, "ask\n")
+        assert [_line(asker) for asker in askers] == ["begun\n"] * 2
+        private_kafka.kill()
+        assert [_line(asker) for asker in askers] == ["done\n"] * 2
+        private_kafka.start(180.0)
 
-    assert (process.returncode, said) == (0, "")
+    ended = [asker.communicate(timeout=60) for asker in askers]
+    assert [(asker.returncode, said) for asker, (_, said) in zip(askers, ended, strict=True)] == [(0, "")] * 2
+
+
+def _asker(bootstrap: str) -> subprocess.Popen[str]:
+    """A process that asks two hundred times for each line it is told; it ends with its input."""
+    command = [sys.executable, "-c", _ASKING, bootstrap]
+    return subprocess.Popen(
+        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def _tell(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line)
+    process.stdin.flush()
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    """The next line of a process's output; nothing when it has ended."""
+    assert process.stdout is not None
+    return process.stdout.readline()
