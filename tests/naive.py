@@ -235,9 +235,9 @@ class Naive:
             gate.held += reason == "warmup"
             gate.withheld += reason == "budget"
         if event.op == SCORE:
-            gate.outstanding += decision == 1
             if event.place is not None:
                 self.decided[event.place] = decision
+                gate.outstanding += decision == 1
             return row
         if event.op == LEARN and event.place is not None:
             gate.outstanding -= self.decided.pop(event.place) == 1

@@ -126,8 +126,8 @@ def run(feed: Feed, plan: Plan, rule: Rule, state: State, work: Scratch, rows: R
             note_issue(reason, tally)
             if slot >= 0:
                 feed.decided[slot] = decision
-            if decision > 0:
-                tally[OUTSTANDING] += 1
+                if decision > 0:
+                    tally[OUTSTANDING] += 1
         elif op == SCORE_LEARN:
             note_issue(reason, tally)
             _label(f, feed.y[e], decision, plan, rule, state, work)

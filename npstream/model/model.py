@@ -92,7 +92,8 @@ class Model:
         the published decisions of waiting observations, kept by the caller.
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
-        withheld alarms. LEARN feeds the score of the current model to gradient
+        withheld alarms; without a slot nobody will label it, so its alarm is not
+        outstanding. LEARN feeds the score of the current model to gradient
         and threshold and the published decision to the budget (without a slot:
         the decision the current model would take). A frozen model
         (`learning=False`) still charges the budget and counts. Shapes and values

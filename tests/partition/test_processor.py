@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from npstream.codec.events import EventConfig
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import Params
@@ -207,3 +208,16 @@ def test_a_snapshot_whose_parts_do_not_fit_is_refused() -> None:
 
     with pytest.raises(StateCorrupt, match="events/0"):
         PartitionProcessor.from_snapshot(broken)
+
+
+def test_an_alarm_that_nobody_can_label_is_not_waited_for() -> None:
+    """Observations sent again under a waiting id are decided and never count as alarms without a label."""
+    loud = Params(preset="external", tau=0.5, budget=3.0, charge="issue")
+    rules = config(params=loud, events=EventConfig(d=0, external=True))
+    machine = processor(rules)
+    machine.process([record(i, {"score": float(-i), "y": -1}) for i in range(10)])
+    machine.process([record(i, {"id": "a", "score": 100.0}) for i in range(10, 20)])
+    machine.process([record(20, {"id": "a", "y": 1})])
+
+    assert machine.tally.alarms == 10
+    assert machine.model.outstanding == 0
