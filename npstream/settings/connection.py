@@ -83,7 +83,7 @@ class KafkaSection(Section):
     """How long a dead worker's open transaction may hold back readers."""
     max_poll_interval_ms: int = Field(default=300_000, ge=10_000, le=86_400_000)
     """How long a worker may be busy, restoring for instance, before it loses its partitions."""
-    connect_timeout_ms: int = Field(default=10_000, ge=1_000, le=300_000)
+    connect_timeout_ms: int = Field(default=10_000, ge=1_000, le=30_000)
     """How long to try to reach the brokers at the start before giving up."""
     security: SecuritySection = SecuritySection()
     """Encryption and identity."""

@@ -12,7 +12,7 @@ from npstream import failpoints
 from npstream.codec.chunks import join
 from npstream.codec.history import read_history
 from npstream.codec.snapshot import Snapshot, decode_snapshot
-from npstream.errors import StateCorrupt
+from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Broker, Log, Start
@@ -46,8 +46,7 @@ def restore(partition: int, broker: Broker, log: Log, origin: Origin, now: float
 
 
 def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor:
-    ends = log.ends(Channel.DECISIONS, partition)
-    if next(log.read(Channel.DECISIONS, partition, ends.begin, ends.stable), None) is not None:
+    if _has_decisions(partition, log):
         raise StateCorrupt(
             f"{origin.topic}/{partition}: group {origin.group!r} has no committed offset, yet its decisions topic is "
             "not empty: the group's offsets were lost, or the topic belongs to another group. Run `npstream recover`, "
@@ -56,6 +55,22 @@ def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor
     begin = log.offset_at(partition, origin.start)
     model = None if origin.seed is None else origin.seed()
     return PartitionProcessor.cold(origin.config, origin.group, origin.topic, partition, begin, model)
+
+
+def _has_decisions(partition: int, log: Log) -> bool:
+    """Whether anything was ever published; the first transaction of a partition holds no decisions.
+
+    A worker with the least rights may not read decisions. To it a topic that is
+    not empty has some: the marks of an aborted transaction alone cannot be there
+    before a first position is.
+    """
+    ends = log.ends(Channel.DECISIONS, partition)
+    if ends.begin == ends.stable:
+        return False
+    try:
+        return next(log.read(Channel.DECISIONS, partition, ends.begin, ends.stable), None) is not None
+    except Fatal:
+        return True
 
 
 def find_snapshot(partition: int, broker: Broker, log: Log, origin: Origin, position: Position) -> Snapshot:
