@@ -38,6 +38,11 @@ _plan = _parse(os.environ.get("NPSTREAM_FAILPOINTS", ""))
 _hits: dict[str, int] = {}
 
 
+def watched(name: str) -> bool:
+    """Whether a test waits for hits of `name`; for places that are passed once an event."""
+    return name in _plan
+
+
 def hit(name: str) -> None:
     """Fire the signal planned for this hit of `name`, if any."""
     if not _plan:

@@ -53,6 +53,8 @@ class Draft:
         score = np.zeros(count, np.float64)
         if config.external:
             score[self.rows] = values[:, 0]
+        elif len(self.rows) == count:
+            x[...] = values
         else:
             x[self.rows] = values
         return Decoded(self.kinds, self.ids, x, score, np.array(self.labels, np.int8), self.errors, self.bad_ids)

@@ -1,5 +1,8 @@
 """What surrounds the value of a published record: its timestamp, and headers that lead back to the event."""
 
+from collections.abc import Sequence
+
+from npstream.codec.cells import cells
 from npstream.records import Headers
 
 OFFSET_HEADER = "npstream-offset"
@@ -24,6 +27,18 @@ _TRACE_HEADERS = frozenset(TRACE_HEADERS)
 def published_timestamp(timestamp_ms: int) -> int:
     """The event's own time; at or below zero becomes 1, because Kafka clients read 0 as "now"."""
     return timestamp_ms if timestamp_ms > 0 else 1
+
+
+def many_decision_headers(
+    offsets: Sequence[int], event_headers: Sequence[Headers]
+) -> list[list[tuple[str, bytes | None]]]:
+    """`decision_headers` of many events, without a look at each when none of them is traced."""
+    headers: list[list[tuple[str, bytes | None]]] = [[(OFFSET_HEADER, text)] for text in cells(offsets)]
+    names = {header[0] for own in event_headers for header in own} if any(event_headers) else ()
+    if any(name.lower() in _TRACE_HEADERS for name in names):
+        for made, own in zip(headers, event_headers, strict=True):
+            made.extend(header for header in own if header[0].lower() in _TRACE_HEADERS)
+    return headers
 
 
 def decision_headers(offset: int, event_headers: Headers) -> list[tuple[str, bytes | None]]:

@@ -113,21 +113,16 @@ class Member:
 
     def _batches(self, messages: Sequence[Message]) -> list[Batch]:
         active: dict[int, list[Record]] = {p: [] for p, owned in self._owned.items() if not owned.paused}
+        new: Callable[[type[Record], tuple[object, ...]], Record] = tuple.__new__  # the constructor costs twice as much
         for message in messages:
             if message.error() is not None:
                 self._heed(message)
                 continue
             records = active.get(message.partition())  # type: ignore[arg-type]
             if records is not None:
-                records.append(
-                    Record(
-                        message.offset(),  # type: ignore[arg-type]
-                        message.timestamp()[1],
-                        message.key(),
-                        message.value(),
-                        message.headers() or (),  # type: ignore[arg-type]
-                    )
-                )
+                timestamp_ms = message.timestamp()[1]
+                fields = (message.offset(), timestamp_ms, message.key(), message.value(), message.headers() or ())
+                records.append(new(Record, fields))
         return [Batch(p, records) for p, records in active.items() if records and self._accept(p, records)]
 
     def _accept(self, partition: int, records: list[Record]) -> bool:

@@ -146,20 +146,16 @@ class Publisher:
 
     def _send_outputs(self, share: Share) -> None:
         produce, names, partition = self._producer.produce, self._names, share.partition
-        hit = failpoints.hit
+        watched = failpoints.watched("produce")
         for channel, key, value, headers, timestamp_ms in share.outputs:
-            hit("produce")
+            if watched:
+                failpoints.hit("produce")
+            # librdkafka takes timestamp 0 for "now", which would not be the same after a replay.
+            stamp = timestamp_ms if timestamp_ms > 0 else 1
+            own = headers if type(headers) is list else list(headers)
             while True:
                 try:
-                    produce(
-                        names[channel],
-                        value,
-                        key,
-                        partition,
-                        # librdkafka takes 0 for "now", which would not be the same after a replay.
-                        timestamp=timestamp_ms if timestamp_ms > 0 else 1,
-                        headers=headers if type(headers) is list else list(headers),
-                    )
+                    produce(names[channel], value, key, partition, timestamp=stamp, headers=own)
                     break
                 except BufferError:
                     self._make_room()

@@ -1,14 +1,19 @@
 """Turns the kernel's outcome of a batch into records to publish, in the order of their events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import repeat
 
 from npstream.codec.dead_letters import dead_letter
 from npstream.codec.decisions import Decision, default_id, encode_decision, encode_decisions, model_name
-from npstream.codec.envelope import decision_headers, published_timestamp
+from npstream.codec.envelope import decision_headers, many_decision_headers, published_timestamp
 from npstream.codec.event import Decoded, EventId
 from npstream.model import ALGORITHM, Outcome
 from npstream.partition.config import PartitionConfig
 from npstream.records import Channel, Output, Record
+
+_OUTPUT: Callable[[tuple[object, ...]], Output] = partial(tuple.__new__, Output)
+"""An `Output` of its fields as one tuple: what its constructor does, without a Python call for each record."""
 
 
 class Publisher:
@@ -25,15 +30,14 @@ class Publisher:
         self, records: Sequence[Record], ids: Sequence[EventId | None], outcome: Outcome, events: Sequence[int]
     ) -> list[Output]:
         """One decision for each event in `events`; row i of the outcome answers `events[i]`."""
-        topic, partition = self._topic, self._partition
+        if not events:
+            return []
         # Events come in order and once each, so as many as there are records are all of them.
-        asked = records if len(events) == len(records) else [records[event] for event in events]
-        named = [
-            default_id(topic, partition, record[0]) if (identity := ids[event]) is None else identity
-            for event, record in zip(events, asked, strict=True)
-        ]
+        if len(events) != len(records):
+            records, ids = [records[event] for event in events], [ids[event] for event in events]
+        offsets, stamps, keys, _, headers = zip(*records, strict=True)
         values = encode_decisions(
-            named,
+            self._named(ids, offsets),
             outcome.decision,
             outcome.reason,
             outcome.score,
@@ -44,10 +48,18 @@ class Publisher:
             tau=self._tau,
             model=self._model,
         )
-        decisions = Channel.DECISIONS
+        if min(stamps) <= 0:
+            stamps = tuple(map(published_timestamp, stamps))
+        columns = zip(
+            repeat(Channel.DECISIONS), keys, values, many_decision_headers(offsets, headers), stamps, strict=False
+        )
+        return list(map(_OUTPUT, columns))
+
+    def _named(self, ids: Sequence[EventId | None], offsets: Sequence[int]) -> Sequence[EventId]:
+        topic, partition = self._topic, self._partition
         return [
-            Output(decisions, key, value, decision_headers(offset, headers), timestamp_ms if timestamp_ms > 0 else 1)
-            for (offset, timestamp_ms, key, _, headers), value in zip(asked, values, strict=True)
+            default_id(topic, partition, offset) if identity is None else identity
+            for identity, offset in zip(ids, offsets, strict=True)
         ]
 
     def bad(self, record: Record, decoded: Decoded, event: int) -> list[Output]:

@@ -1,6 +1,6 @@
 """Counters of one partition: part of the state, exported as metrics, never read by a decision."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from npstream.model import Outcome, Reason
@@ -28,7 +28,7 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """All counters by name."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def count_decisions(self, outcome: Outcome) -> None:
         """Take note of a batch of published decisions."""
