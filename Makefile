@@ -17,14 +17,14 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka jars soak audit-deps docs deploy-check lock clean
+.PHONY: demo test lint kafka failover jars soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
 	$(BIN)/npstream demo
 
 test: lint jars
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -34,6 +34,10 @@ lint: $(STAMP)
 
 kafka: jars
 	$(BIN)/python -m tests.broker
+
+# Kills and stops workers and the broker at every named point; SEED=, MINUTES=.
+failover: jars
+	$(BIN)/python -m tests.system --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
 
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)
