@@ -17,7 +17,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka failover jars soak audit-deps docs deploy-check lock clean
+.PHONY: demo test lint kafka failover mutants jars soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -38,6 +38,10 @@ kafka: jars
 # Kills and stops workers and the broker at every named point; SEED=, MINUTES=.
 failover: jars
 	$(BIN)/python -m tests.system --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+
+# Plants the deliberate bugs of tests/system/mutants.py one by one; each must be caught.
+mutants: jars
+	$(BIN)/python -m tests.system.mutate
 
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)
