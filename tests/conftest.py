@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -23,8 +24,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Room for what the summary will say."""
+    """Room for what the summary will say; and children that can be interrupted.
+
+    A run in the background inherits an ignored Ctrl-C and would pass it on.
+    """
     config.stash[_SUMMARY] = []
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
