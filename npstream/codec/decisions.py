@@ -7,16 +7,15 @@ same bits, null where a number does not exist:
      "gamma":1.5,"fpr":0.009,"t":1200,"model":"1:5f0a9c3e"}
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, get_args
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from npstream.codec.cells import cells
+from npstream.codec.cells import id_words, words
 from npstream.codec.event import EventId
 from npstream.errors import UsageError
 
@@ -66,7 +65,7 @@ def encode_decision(decision: Decision) -> bytes:
 
 
 def encode_decisions(
-    ids: Iterable[EventId],
+    ids: Sequence[EventId],
     decision: NDArray[np.int8],
     reason: NDArray[np.int8],
     score: NDArray[np.float64],
@@ -83,31 +82,25 @@ def encode_decisions(
     The same bytes as `encode_decision` gives one by one, in a fifth of the time:
     columns become text at once, and a row only puts its pieces together.
     """
-    frame = _frame(tau, model)
+    tau_field, model_field = (orjson.dumps({k: v})[1:-1].decode() for k, v in (("tau", tau), ("model", model)))
     rows = zip(
-        map(orjson.dumps, ids),
+        id_words(ids),
         map(_VERDICTS.__getitem__, ((decision > 0) * 4 + reason).tolist()),
-        cells(score),
-        cells(threshold),
-        cells(gamma),
-        cells(fpr),
-        cells(t),
+        words(score),
+        words(threshold),
+        words(gamma),
+        words(fpr),
+        words(t),
         strict=True,
     )
-    return [frame % row for row in rows]
+    return [
+        f'{{"id":{i},{v},"score":{s},"threshold":{h},{tau_field},"gamma":{g},"fpr":{f},"t":{n},{model_field}}}'.encode()
+        for i, v, s, h, g, f, n in rows
+    ]
 
 
-_VERDICTS = [
-    b'"decision":%d,"reason":"%b"' % (decision, name.encode()) for decision in (-1, 1) for name in REASON_NAMES
-]
+_VERDICTS = [f'"decision":{decision},"reason":"{name}"' for decision in (-1, 1) for name in REASON_NAMES]
 """The two fields that take few values, by 4 * (decision is 1) + reason."""
-
-
-@cache
-def _frame(tau: float, model: str) -> bytes:
-    """A decision with holes: id, verdict, score, threshold, gamma, fpr, t."""
-    fixed = [orjson.dumps(value).replace(b"%", b"%%") for value in (tau, model)]
-    return b'{"id":%%b,%%b,"score":%%b,"threshold":%%b,"tau":%b,"gamma":%%b,"fpr":%%b,"t":%%b,"model":%b}' % (*fixed,)
 
 
 def decode_decision(value: bytes | None) -> Decision:

@@ -1,6 +1,8 @@
 """What surrounds the value of a published record: its timestamp, and headers that lead back to the event."""
 
 from collections.abc import Sequence
+from itertools import chain
+from operator import itemgetter
 
 from npstream.codec.cells import cells
 from npstream.records import Headers
@@ -34,7 +36,7 @@ def many_decision_headers(
 ) -> list[list[tuple[str, bytes | None]]]:
     """`decision_headers` of many events, without a look at each when none of them is traced."""
     headers: list[list[tuple[str, bytes | None]]] = [[(OFFSET_HEADER, text)] for text in cells(offsets)]
-    names = {header[0] for own in event_headers for header in own} if any(event_headers) else ()
+    names = {*map(itemgetter(0), chain.from_iterable(event_headers))} if any(event_headers) else ()
     if any(name.lower() in _TRACE_HEADERS for name in names):
         for made, own in zip(headers, event_headers, strict=True):
             made.extend(header for header in own if header[0].lower() in _TRACE_HEADERS)

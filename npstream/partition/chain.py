@@ -41,11 +41,12 @@ class Chain:
     def extend(self, outputs: Sequence[Output]) -> None:
         """Append outputs in order, folding each block as it fills."""
         self.count += len(outputs)
-        # Decisions are small but for odd keys; a dead letter must not be kept, nor hashed again with each batch.
-        self._open += [output if output[0] is _DECISIONS else _light(output) for output in outputs]
+        self._open += outputs
         while len(self._open) >= BLOCK:
             self._digest = _fold(self._digest, self._open[:BLOCK])
             del self._open[:BLOCK]
+        # Decisions are small but for odd keys; a dead letter must not be kept, nor hashed again with each batch.
+        self._open = [item if item[0] is _DECISIONS else _light(item) for item in self._open]
 
     def hexdigest(self) -> str:
         """The proof over every output so far, the open block included."""
@@ -89,15 +90,19 @@ def _columns(items: Sequence[_Item]) -> tuple[int, bytes]:
     longest_key, longest_value, longest_content = (max(column, default=0) for column in sizes)
     bound = longest_key + longest_value + longest_content * max(counts, default=0)
     numbers = orjson.dumps([stamps, counts, names, *sizes])
-    parts = filter(None, chain(keys, values, contents))
-    return bound, b"".join((len(numbers).to_bytes(4, "little"), numbers, bytes(channels), *parts))
+    head = len(numbers).to_bytes(4, "little"), numbers, bytes(channels)
+    try:
+        return bound, b"".join((*head, *keys, *values, *contents))
+    except TypeError:  # some are None, which their sizes tell
+        return bound, b"".join((*head, *filter(None, (*keys, *values, *contents))))
 
 
 def _sizes(column: Sequence[bytes | None]) -> list[int]:
     """The size of each part, -1 for None."""
-    if None in column:
+    try:
+        return [*map(len, column)]  # type: ignore[arg-type]
+    except TypeError:
         return [-1 if part is None else len(part) for part in column]
-    return [*map(len, column)]  # type: ignore[arg-type]
 
 
 def _unpack(packed: bytes) -> list[_Item]:
