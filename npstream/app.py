@@ -1,6 +1,5 @@
 """The one place where real objects are built and wired: clients, clock, worker, dashboard."""
 
-import gc
 import logging
 import threading
 import time
@@ -24,6 +23,7 @@ from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Broker, Log, Steward
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
+from npstream.worker.collector import calm_collector
 
 TOOL_SLOT = "tool"
 """The slot, and with the group the transactional id, of a command that moves positions."""
@@ -136,8 +136,7 @@ def read_model(path: Path) -> Model:
 def warm_up(config: PartitionConfig) -> float:
     """Compile the kernel before a partition is owned; answer the seconds it took.
 
-    What was loaded by then stays for good, so the garbage collector is told to
-    leave it alone: walking the compiler's objects would cost a microsecond an event.
+    What was loaded by then stays for good, so the garbage collector is told to leave it alone.
     """
     started = time.monotonic()
     model = Model.create(config.params)
@@ -145,6 +144,5 @@ def warm_up(config: PartitionConfig) -> float:
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
     model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
-    gc.collect()
-    gc.freeze()
+    calm_collector()
     return time.monotonic() - started

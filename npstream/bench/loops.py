@@ -1,6 +1,5 @@
 """The two loops that are compared, each run in a process of its own."""
 
-import gc
 import logging
 import threading
 import time
@@ -23,6 +22,7 @@ from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log
 from npstream.records import Share
 from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker.collector import calm_collector
 
 Kind = Literal["worker", "bare"]
 
@@ -105,8 +105,7 @@ def _await_stop(answers: Connection, stop: threading.Event) -> None:
 def _settle(config: PartitionConfig) -> None:
     """What the command does before it connects: compile, and keep the collector off what stays for good."""
     Model.create(config.params).learn_one([0.0] * config.params.d, -1)
-    gc.collect()
-    gc.freeze()
+    calm_collector()
 
 
 def _run_bare(spec: LoopSpec, stop: threading.Event) -> Measured:
