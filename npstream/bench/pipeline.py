@@ -39,7 +39,7 @@ class PipelineBench:
     bootstrap: str
     formats: tuple[Format, ...] = ("json", "f32")
     partitions: int = 4
-    events: int = 200_000
+    events: int = 400_000
     runs: int = 3
     per_second: float = 1000.0
     seconds: float = 8.0

@@ -8,7 +8,7 @@ from typing import Any
 from npstream.codec.events import EventDecoder
 from npstream.kafka import KafkaBroker
 from npstream.model import Model
-from npstream.port import Listener
+from npstream.port import Landing, Listener
 from npstream.records import Batch, KeyValue, Pointer, Position, Share
 from npstream.worker import PartitionTask
 
@@ -96,8 +96,18 @@ class TimedBroker:
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish."""
+        return self.start_commit(shares)()
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        """Begin to publish; what is waited for on landing counts as well, what is computed before does not."""
         began = time.perf_counter()
-        pointers = self._broker.commit(shares)
+        land = self._broker.start_commit(shares)
+        self._watch.add("publish", time.perf_counter() - began)
+        return lambda: self._landed(land)
+
+    def _landed(self, land: Landing) -> dict[int, Pointer]:
+        began = time.perf_counter()
+        pointers = land()
         self.ended = time.perf_counter()
         self._watch.add("publish", self.ended - began)
         return pointers

@@ -47,7 +47,7 @@ Makes topics and groups named npstream-bench-..., and removes them at the end.
 Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
 )
 @click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
-@click.option("--events", type=click.IntRange(2000), default=200_000, show_default=True, help="Events of one run.")
+@click.option("--events", type=click.IntRange(2000), default=400_000, show_default=True, help="Events of one run.")
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs of each loop; medians count.")
 @click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
 @click.option("--seconds", type=click.FloatRange(1), default=8.0, show_default=True, help="Length of a latency run.")

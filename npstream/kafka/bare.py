@@ -1,6 +1,7 @@
-"""The least that exactly-once costs in Python: read, answer with as many bytes, commit.
+"""The least that exactly-once costs in Python: read each event, answer with as many bytes, commit.
 
-Nothing is decoded, decided or learned. The clients, the batch size, the way of
+What an event brings (value, headers, key, time) is taken from the client, but
+nothing is decoded, decided or learned. The clients, the batch size, the way of
 waiting and the size of everything written are those of a worker, so that the
 difference between the two is what npstream itself costs.
 """
@@ -82,6 +83,8 @@ class BareLoop:
                 raise Retryable(f"the bare loop met an error and cannot be measured: {message.error()}")
             partition = message.partition() or 0
             last[partition] = message.offset() or 0
+            message.value()
+            message.headers()
             produce(
                 topic,
                 values[index % len(values)],
