@@ -13,10 +13,12 @@ NAMES = (
     "begin",
     "produce",
     "mid_snapshot",
+    "after_flush",
     "before_send_offsets",
     "after_send_offsets",
     "before_commit",
     "after_commit",
+    "in_flight",
     "restore",
     "replay",
 )

@@ -15,6 +15,10 @@ Start = Literal["earliest", "latest"] | int
 """Where a partition without state begins: an end of the log, or a timestamp in ms."""
 
 
+Landing = Callable[[], dict[int, Pointer]]
+"""Waits for the end of a commit that has begun; answers the pointer of each partition as committed."""
+
+
 class Listener(Protocol):
     """Told about ownership, only from inside `Broker.poll` and `Broker.close`.
 
@@ -63,6 +67,13 @@ class Broker(Protocol):
         """Publish all shares or nothing; answer the pointer of each partition as committed.
 
         Order within a partition: outputs, snapshot chunks, changes, position.
+        """
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        """Begin a commit; the answer, called once, waits for its end and answers or raises what `commit` does.
+
+        Whoever began it may compute in the meantime, but must ask nothing of the
+        broker except `pause` and `abandon`.
         """
 
     def committed(self, partition: int) -> Position | None:

@@ -30,7 +30,7 @@ from npstream.client import Decision, Message, partition_for, read_decision
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.embedded import EmbeddedLog, create_topics
 from npstream.observe import Observer
-from npstream.port import Broker, Listener, Log
+from npstream.port import Broker, Landing, Listener, Log
 from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
 from npstream.settings import Settings, from_mapping
 from npstream.settings.source import read_yaml
@@ -196,8 +196,15 @@ class MortalBroker:
         return self._broker.poll(max_records, timeout_s)
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+        return self.start_commit(shares)()
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
         self._step()
-        pointers = self._broker.commit(shares)
+        land = self._broker.start_commit(shares)
+        return lambda: self._landed(land)
+
+    def _landed(self, land: Landing) -> dict[int, Pointer]:
+        pointers = land()
         self._step()
         return pointers
 

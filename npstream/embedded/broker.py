@@ -13,7 +13,7 @@ from npstream.embedded.lock import WorkerLock
 from npstream.embedded.positions import read_chunks, read_position
 from npstream.embedded.store import Plain, Store, append
 from npstream.errors import Fatal, Retryable, StateCorrupt
-from npstream.port import Listener
+from npstream.port import Landing, Listener
 from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Record, Share, Topics
 
 _PAUSE_MIN_S, _PAUSE_MAX_S = 0.002, 0.02
@@ -150,6 +150,11 @@ class EmbeddedBroker:
         failpoints.hit("after_commit")
         self._maybe_compact(shares)
         return pointers
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        """Commit at once: there is nobody to wait for."""
+        pointers = self.commit(shares)
+        return lambda: pointers
 
     def _write(self, db: sqlite3.Connection, share: Share) -> Pointer:
         plain: dict[Channel, list[Plain]] = {}

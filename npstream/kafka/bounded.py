@@ -1,25 +1,30 @@
-"""Calls that must end: a thread of its own for a client call that may forget its timeout.
+"""Calls that must end: a thread of its own for client calls that wait, and may forget their timeout.
 
 `send_offsets_to_transaction` can block for ever when the group's coordinator
 goes away at the wrong moment, whatever timeout it was given. A worker cannot
 interrupt it, but it can stop waiting: the call then costs a thread and a client
-that nobody uses any more, instead of the worker.
+that nobody uses any more, instead of the worker. And it need not wait at all
+while it has something better to do.
 """
 
 import queue
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
 
 
-class BoundedCaller:
+class BoundedCaller(Generic[T]):
     """Runs one call after another on its own thread; whoever asks waits no longer than he says."""
 
     def __init__(self, name: str) -> None:
-        self._asked: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
         self._last: Callable[[], None] | None = None
-        self.stuck = False
+        self.busy = False
+        """Whether a call has not come back, as far as is known."""
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def _run(self) -> None:
@@ -28,34 +33,38 @@ class BoundedCaller:
         if self._last is not None:
             _outcome(self._last)
 
-    def call(self, work: Callable[..., None], *arguments: Any, slice_s: float, left_s: Callable[[], float]) -> None:
-        """Run `work(*arguments)` and raise what it raises.
+    def start(self, work: Callable[[], T]) -> None:
+        """Begin a call; `wait` tells how it ended, and must be asked before the next one."""
+        assert not self.busy, "a call has not come back"
+        self.busy = True
+        self._asked.put(work)
+        time.sleep(0)  # hand over the interpreter, else the thread gets it some milliseconds later
+
+    def wait(self, slice_s: float, left_s: Callable[[], float]) -> T:
+        """Answer or raise what the call that was started answers or raises.
 
         `left_s` is asked every `slice_s` how long there is still to wait, and ends
-        the wait with an error of its own; the caller is then `stuck` for good.
+        the wait with an error of its own; the caller then stays `busy` for good.
         """
-        assert not self.stuck, "a call has never come back"
-        self._asked.put(lambda: work(*arguments))
-        self.stuck = True
         while True:
             try:
-                error = self._answers.get(timeout=min(slice_s, left_s()))
+                answer, error = self._answers.get(timeout=min(slice_s, left_s()))
                 break
             except queue.Empty:
                 continue
-        self.stuck = False
+        self.busy = False
         if error is not None:
             raise error
+        return cast(T, answer)
 
     def close(self, last: Callable[[], None]) -> None:
-        """End the thread, after a call that is stuck; it runs `last` on its way out, errors ignored."""
+        """End the thread, after a call that is under way; it runs `last` on its way out, errors ignored."""
         self._last = last
         self._asked.put(None)
 
 
-def _outcome(call: Callable[[], None]) -> BaseException | None:
+def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
     try:
-        call()
+        return call(), None
     except BaseException as error:
-        return error
-    return None
+        return None, error

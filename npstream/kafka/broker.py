@@ -11,7 +11,7 @@ from npstream.kafka.member import Member
 from npstream.kafka.restore import StateReader
 from npstream.kafka.rights import require_rights
 from npstream.kafka.transaction import Publisher
-from npstream.port import Heartbeat, Listener
+from npstream.port import Heartbeat, Landing, Listener
 from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Share
 
 _ABANDON_S = 2.0
@@ -77,7 +77,11 @@ class KafkaBroker:
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish all shares in one transaction, or nothing."""
-        return self._publisher.publish(shares, self._member.group_metadata)
+        return self.start_commit(shares)()
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        """Begin such a transaction; the answer waits for its end."""
+        return self._publisher.start(shares, self._member.group_metadata)
 
     def committed(self, partition: int) -> Position | None:
         """The stable committed position; waits for undecided transactions."""

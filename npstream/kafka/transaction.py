@@ -7,7 +7,8 @@ transaction belongs to a new producer.
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from npstream.kafka.clients import Sink, close_quietly, new_producer
 from npstream.kafka.config import KafkaConfig, producer_settings
 from npstream.kafka.connect import partition_counts
 from npstream.kafka.errors import FENCED, kafka_error, translate
-from npstream.port import Heartbeat
+from npstream.port import Heartbeat, Landing
 from npstream.records import Channel, Pointer, Share
 
 _ABORT_S = 2.0
@@ -47,7 +48,7 @@ class Publisher:
         self._heartbeat = heartbeat
         self._sink = Sink(logger)
         self._producer: Any = new_producer(producer_settings(config), self._sink)
-        self._caller = BoundedCaller("send-offsets")
+        self._caller = BoundedCaller[dict[int, Pointer]]("commit")
         self._began = 0.0
         self.produce_s = 0.0
         self._open = False
@@ -70,9 +71,16 @@ class Publisher:
                 self._heartbeat()
 
     def publish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
-        """Publish all shares or nothing.
+        """Publish all shares or nothing."""
+        return self.start(shares, group_metadata)()
+
+    def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> Landing:
+        """Begin to publish all shares or nothing; the answer waits for the end.
 
         1. Send outputs, snapshot chunks and changes.
+
+        The rest is waiting, done on another thread:
+
         2. Wait for the chunks, whose offsets the positions point to.
         3. Attach the input offsets with their positions.
         4. Commit.
@@ -80,31 +88,40 @@ class Publisher:
         if not self._usable:
             raise Retryable("the transactional producer has failed before: build a new broker")
         if not shares:
-            return {}
-        try:
-            return self._publish(shares, group_metadata)
-        except (KafkaException, SystemError, RuntimeError, BufferError) as error:
-            raise self._give_up(error) from error
-        except BaseException:
-            self._usable = False
-            raise
+            return dict
+        with self._giving_up():
+            self._begin(shares, group_metadata)
+        return lambda: self._land(shares, group_metadata)
 
-    def _publish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+    def _land(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
         """A rebalance that overtakes the offsets on their way makes them stale, not wrong: publish again.
 
         The partitions are still ours, since they can only be taken away inside a
         poll, and a new producer makes sure that the refused transaction is over.
         """
-        for _ in range(_REBALANCES_MAX):
-            try:
-                return self._transact(shares, group_metadata)
-            except KafkaException as error:
-                found = kafka_error(error)
-                if found is None or found.code() not in _OVERTAKEN:
-                    raise
-                self._logger.info("a rebalance overtook a commit, publishing again: %s", found.name())
-                self._renew()
-        return self._transact(shares, group_metadata)
+        with self._giving_up():
+            for _ in range(_REBALANCES_MAX):
+                try:
+                    return self._caller.wait(_SLICE_S, self._turn)
+                except KafkaException as error:
+                    found = kafka_error(error)
+                    if found is None or found.code() not in _OVERTAKEN:
+                        raise
+                    self._logger.info("a rebalance overtook a commit, publishing again: %s", found.name())
+                    self._renew()
+                    self._begin(shares, group_metadata)
+            return self._caller.wait(_SLICE_S, self._turn)
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Whatever goes wrong, this producer is not used again."""
+        try:
+            yield
+        except (KafkaException, SystemError, RuntimeError, BufferError) as error:
+            raise self._give_up(error) from error
+        except BaseException:
+            self._usable = False
+            raise
 
     def _renew(self) -> None:
         close_quietly("producer", self._drop, _ABORT_S)
@@ -112,18 +129,28 @@ class Publisher:
         self._producer = new_producer(producer_settings(self._config), self._sink)
         self.open(self._config.connect_timeout_ms / 1000)
 
-    def _transact(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+    def _begin(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> None:
+        """Hand everything over; from here on the transaction comes to its end by itself."""
         self._began = time.monotonic()
         self._producer.begin_transaction()
         self._open = True
         failpoints.hit("begin")
         firsts = {share.partition: self._send(share) for share in shares}
         self.produce_s += time.monotonic() - self._began
+        metadata = group_metadata()
+        self._caller.start(lambda: self._finish(shares, firsts, metadata))
+
+    def _finish(
+        self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
+    ) -> dict[int, Pointer]:
+        """On the caller's thread, while this one may compute."""
         if any(share.chunks for share in shares):
             self._flush()
+            failpoints.hit("after_flush")
         pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
+        offsets = [self._offset(share, pointers[share.partition]) for share in shares]
         failpoints.hit("before_send_offsets")
-        self._send_offsets([self._offset(share, pointers[share.partition]) for share in shares], group_metadata())
+        self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
         _require_delivered(shares, firsts)
         failpoints.hit("after_send_offsets")
         failpoints.hit("before_commit")
@@ -178,11 +205,7 @@ class Publisher:
 
     def _flush(self) -> None:
         while self._producer.flush(min(_SLICE_S, self._left_s())):
-            self._heartbeat()
-
-    def _send_offsets(self, offsets: list[TopicPartition], group_metadata: Any) -> None:
-        send = self._producer.send_offsets_to_transaction
-        self._caller.call(send, offsets, group_metadata, self._left_s(), slice_s=_SLICE_S, left_s=self._turn)
+            pass
 
     def _turn(self) -> float:
         """One turn of a wait: show life, answer what is left of the transaction's time."""
@@ -198,7 +221,6 @@ class Publisher:
                 found = kafka_error(error)
                 if found is None or not found.retriable():
                     raise
-                self._heartbeat()
 
     def _left_s(self) -> float:
         """What is left of the transaction's time; raises `Retryable` when nothing is."""
@@ -225,7 +247,7 @@ class Publisher:
     def close(self, timeout_s: float) -> None:
         """Let go of the producer and of what it still holds. Never raises."""
         self._usable = False
-        if self._caller.stuck:
+        if self._caller.busy:
             self._caller.close(self._drop)  # a client must not go while a call is inside it
         else:
             close_quietly("producer", self._drop, timeout_s)

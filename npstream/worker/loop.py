@@ -4,10 +4,16 @@ One turn: poll; replay what must be replayed; commit debuts (first snapshots and
 changes of settings); process; commit. A transaction never spans a poll. After
 anything unclear the worker drops its clients and all state and comes back
 through `restore`, within `recover_s`.
+
+Committing is mostly waiting for the brokers. Under load, when a batch came full,
+its shares are staged instead: the next poll is made first, and their commit is
+in the air while the batch it brought is processed. Nothing of that batch can be
+seen before its own commit, and when a commit fails both are thrown away.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -15,7 +21,8 @@ import structlog
 from npstream import failpoints
 from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.observe import Observer
-from npstream.port import Broker, Log
+from npstream.partition import Step
+from npstream.port import Broker, Landing, Log
 from npstream.records import Batch, Record, Share
 from npstream.worker.reading import reading_of
 from npstream.worker.restore import Origin, restore
@@ -24,6 +31,8 @@ from npstream.worker.task import PartitionTask
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _HEALTHY_S = 10.0
 """A session this long without an error ends an outage even when no event arrives to be committed."""
+_STAGED_POLL_S = 0.005
+"""How long a poll may look for the next batch while a processed one waits for its commit."""
 _TELL_S = 0.25
 """How partitions stand is told this often, however small the batches: a reading costs as much as ten events."""
 
@@ -36,6 +45,15 @@ class Limits:
     poll_s: float = 0.02
     drain_s: float = 20.0
     recover_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A commit that has begun: what it publishes, how to wait for its end, and when it began."""
+
+    shares: list[Share]
+    land: Landing
+    began: float
 
 
 class Worker:
@@ -64,6 +82,8 @@ class Worker:
         self._tasks: dict[int, PartitionTask] = {}
         self._paused: dict[int, str] = {}
         self._failing_since: float | None = None
+        self._staged: list[Share] = []
+        self._flight: _Flight | None = None
         self._untold: set[int] = set()
         self._told_at = clock()
         self._broker: Broker
@@ -108,6 +128,7 @@ class Worker:
             self._broker.abandon()
             raise
         finally:
+            self._staged, self._flight = [], None
             self._reader.close()
             self._forget((*self._tasks, *self._paused))
 
@@ -122,15 +143,24 @@ class Worker:
         self._stop.wait(wait_s)
 
     def _turn(self) -> None:
-        batches = self._broker.poll(self._limits.batch_max, self._limits.poll_s)
+        batches = self._broker.poll(self._limits.batch_max, _STAGED_POLL_S if self._staged else self._limits.poll_s)
         failpoints.hit("after_poll")
         self._observer.polled()
         self._show_models()
+        self._take_off()
         live = self._replay(batches)
-        now = self._clock()
-        self._commit([share for task in self._tasks.values() if (share := task.debut(now))])
-        self._commit(self._process(live, now))
-        for task in [task for task in self._tasks.values() if task.halted is not None]:
+        self._make_debuts()
+        steps = self._process(live)
+        if self._flight is not None:
+            failpoints.hit("in_flight")
+        self._land()
+        shares = self._shares(steps, self._clock())
+        halted = [task for task in self._tasks.values() if task.halted is not None]
+        if halted or sum(len(records) for _, records in batches) < self._limits.batch_max:
+            self._commit(shares)
+        else:
+            self._staged = shares
+        for task in halted:
             self._pause(task.partition, str(task.halted))
         self._maybe_tell()
 
@@ -156,33 +186,66 @@ class Worker:
                 live.append((task, rest))
         return live
 
-    def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]], now: float) -> list[Share]:
-        shares = []
-        busy = set()
+    def _make_debuts(self) -> None:
+        """Commit what must stand before the first live decision of a partition."""
+        if any(task.debuts for task in self._tasks.values()):
+            self._settle()
+            now = self._clock()
+            self._commit([share for task in self._tasks.values() if (share := task.debut(now))])
+
+    def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
+        steps = []
         for task, records in live:
-            _, share = task.process(records, now)
-            shares.append(share)
-            busy.add(task.partition)
+            steps.append((task, task.process(records)))
             self._observer.processed(task.partition, len(records), records[-1].timestamp_ms)
-        for task in self._tasks.values():
-            if task.partition not in busy and (extra := task.checkpoint(now, forced=False)):
-                shares.append(extra)
-        return shares
+        return steps
+
+    def _shares(self, steps: Sequence[tuple[PartitionTask, Step]], now: float) -> list[Share]:
+        """What each partition publishes, those that only have a checkpoint to write included."""
+        shares = [task.share(step, now) for task, step in steps]
+        busy = {task.partition for task, _ in steps}
+        idle = [task for task in self._tasks.values() if task.partition not in busy]
+        return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
 
     def _commit(self, shares: list[Share]) -> None:
-        if not shares:
+        """Publish these after what is on its way; on return they stand."""
+        self._settle()
+        self._staged = shares
+        self._settle()
+
+    def _settle(self) -> None:
+        self._take_off()
+        self._land()
+
+    def _take_off(self) -> None:
+        """Begin to commit what is staged, if anything is."""
+        if self._staged:
+            shares, self._staged = self._staged, []
+            began = self._clock()
+            with self._noting_aborts():
+                self._flight = _Flight(shares, self._broker.start_commit(shares), began)
+
+    def _land(self) -> None:
+        """Wait until the commit in the air stands, if one is: transactions come one after another."""
+        if self._flight is None:
             return
-        started = self._clock()
+        flight, self._flight = self._flight, None
+        with self._noting_aborts():
+            pointers = flight.land()
+        for partition, pointer in pointers.items():
+            if partition in self._tasks:  # it may have been paused since
+                self._tasks[partition].committed(pointer)
+                self._untold.add(partition)
+        self._failing_since = None
+        self._observer.committed(flight.shares, self._clock() - flight.began)
+
+    @contextmanager
+    def _noting_aborts(self) -> Iterator[None]:
         try:
-            pointers = self._broker.commit(shares)
+            yield
         except NpstreamError as error:
             self._observer.aborted(error.cause)
             raise
-        for partition, pointer in pointers.items():
-            self._tasks[partition].committed(pointer)
-        self._failing_since = None
-        self._observer.committed(shares, self._clock() - started)
-        self._untold.update(pointers)
 
     def _maybe_tell(self) -> None:
         """Let the observer know how partitions stand that have committed since it was last told."""
@@ -210,6 +273,7 @@ class Worker:
         self._log.info("stopped", partitions=sorted(self._tasks))
 
     def _checkpoint(self, partitions: Sequence[int]) -> None:
+        self._settle()
         now = self._clock()
         tasks = [self._tasks[partition] for partition in partitions if partition in self._tasks]
         self._commit([share for task in tasks if (share := task.checkpoint(now, forced=True))])
@@ -278,8 +342,9 @@ class Worker:
         self._log.info("revoked", partitions=list(partitions))
 
     def on_lost(self, partitions: Sequence[int]) -> None:
-        """Another worker owns them now."""
+        """Another worker owns them now: what is staged for them must never be published."""
         self._observer.rebalanced("lost")
+        self._staged = [share for share in self._staged if share.partition not in partitions]
         self._forget(partitions)
         self._log.warning("lost", partitions=list(partitions))
 

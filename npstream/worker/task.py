@@ -111,18 +111,21 @@ class PartitionTask:
                 "to a kept checkpoint, or start a new group"
             )
 
+    @property
+    def debuts(self) -> bool:
+        """Whether a transaction must come before the first live decision: the first state, or changed settings."""
+        return self.live and (self._pointer is None or self.processor.config != self._wanted)
+
     def debut(self, now: float) -> Share | None:
-        """The transaction that must come before the first live decision, None when none is needed.
+        """That transaction's share, None when none is needed.
 
         On a first start it makes the cold or seeded state durable; when settings
         changed it applies them; either leaves a change record. Raises `SettingsError`
         for a change that cannot be made, with the ways out.
         """
-        if not self.live:
+        if not self.debuts:
             return None
         old, new = self.processor.config, self._wanted
-        if old == new and self._pointer is not None:
-            return None
         first = self._pointer is None
         if old != new:
             check_change(old, new)
@@ -130,13 +133,20 @@ class PartitionTask:
         change = change_record(self.processor, None if first else old)
         return replace(self._share((), now, snapshot=True), changes=(change,))
 
-    def process(self, records: list[Record], now: float) -> tuple[Step, Share]:
-        """Decide and learn; answer the step and this partition's share of the transaction."""
+    def process(self, records: list[Record]) -> Step:
+        """Decide and learn. What it answers is published by `share`."""
         assert self.live
         step = self.processor.process(records)
         self.halted = step.halted
+        return step
+
+    def share(self, step: Step, now: float) -> Share:
+        """This partition's share of the transaction that publishes the last step.
+
+        The transaction before it must stand: only then is it known where the newest snapshot lies.
+        """
         events = step.next_offset - self._saved_offset
-        return step, self._share(step.outputs, now, snapshot=self._cadence.due(events, now - self._saved_at))
+        return self._share(step.outputs, now, snapshot=self._cadence.due(events, now - self._saved_at))
 
     def checkpoint(self, now: float, *, forced: bool) -> Share | None:
         """A share with a snapshot and nothing else, if there is progress that none covers yet.

@@ -1,6 +1,7 @@
 """Calls that must end, though the client may not."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -15,29 +16,39 @@ def never_over() -> float:
     return 30.0
 
 
-def test_a_call_runs_with_its_arguments_and_its_error_comes_back() -> None:
-    """What the work does and raises is what the caller sees, call after call."""
-    caller = BoundedCaller("test")
-    seen: list[tuple[int, int]] = []
+def test_what_a_call_answers_or_raises_comes_back() -> None:
+    """The outcome of the work is what the caller sees, call after call."""
+    caller = BoundedCaller[int]("test")
 
-    def work(a: int, b: int) -> None:
-        seen.append((a, b))
-        if a == b:
-            raise ValueError("equal")
+    def ask(work: Callable[[], int]) -> int:
+        caller.start(work)
+        assert caller.busy
+        return caller.wait(0.1, never_over)
 
-    caller.call(work, 1, 2, slice_s=0.1, left_s=never_over)
-    with pytest.raises(ValueError, match="equal"):
-        caller.call(work, 3, 3, slice_s=0.1, left_s=never_over)
-    caller.call(work, 4, 5, slice_s=0.1, left_s=never_over)
+    assert ask(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        ask(lambda: 1 // 0)
+    assert ask(lambda: 5) == 5
 
-    assert seen == [(1, 2), (3, 3), (4, 5)]
-    assert not caller.stuck
+    assert not caller.busy
+    caller.close(lambda: None)
+
+
+def test_whoever_started_a_call_may_do_something_else() -> None:
+    """The work goes on while nobody waits for it."""
+    caller = BoundedCaller[None]("test")
+    done = threading.Event()
+
+    caller.start(done.set)
+
+    assert done.wait(30)
+    caller.wait(0.1, never_over)
     caller.close(lambda: None)
 
 
 def test_a_call_that_does_not_come_back_is_left_alone() -> None:
     """The wait ends when its time is over; what was to be done last is done once the call has returned."""
-    caller = BoundedCaller("test")
+    caller = BoundedCaller[None]("test")
     entered, release, last = threading.Event(), threading.Event(), threading.Event()
 
     def hang() -> None:
@@ -49,9 +60,10 @@ def test_a_call_that_does_not_come_back_is_left_alone() -> None:
             raise TimeOver
         return 30.0
 
+    caller.start(hang)
     with pytest.raises(TimeOver):
-        caller.call(hang, slice_s=0.01, left_s=left_s)
-    assert caller.stuck
+        caller.wait(0.01, left_s)
+    assert caller.busy
     caller.close(last.set)
     assert not last.is_set()
 

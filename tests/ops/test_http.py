@@ -16,7 +16,7 @@ from npstream.ops.dashboard import Dashboard, HttpConfig
 from npstream.ops.http import _REQUESTS_MAX
 from npstream.ops.secrets import Secrets
 from npstream.partition import PartitionProcessor
-from npstream.port import Broker, Listener
+from npstream.port import Broker, Landing, Listener
 from npstream.records import Batch, KeyValue, Pointer, Position, Record, Share
 from tests.ops.stage import IDENTITY, Stage, config, events, handled
 
@@ -39,6 +39,9 @@ class Gate:
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         return self._broker.commit(shares)
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        return self._broker.start_commit(shares)
 
     def committed(self, partition: int) -> Position | None:
         return self._broker.committed(partition)

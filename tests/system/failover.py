@@ -15,6 +15,8 @@ from tests.system.stream import interleaved, stream
 
 WORKERS = 3
 PARTITIONS = 4
+BATCH_MAX = 20
+"""Small, so that batches come full and are committed while the next is processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
     scene = Scene(kafka.bootstrap, folder, PARTITIONS)
     events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
     feed = Feed(kafka.bootstrap, scene.topics.events, events, what.per_second)
-    patients = [Patient(scene.worker(f"w{i}"), own) for i, own in enumerate(lives)]
+    patients = [Patient(scene.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
     try:
         Run(scene, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
         equal = scene.compare()

@@ -16,6 +16,8 @@ _HITS = {
     "after_poll": (20, 120),
     "produce": (50, 1500),
     "mid_snapshot": (2, 8),
+    "after_flush": (2, 8),
+    "in_flight": (1, 3),
     "restore": (1, 1),
     "replay": (1, 1),
 }

@@ -162,13 +162,53 @@ def _failed_commit_ignored() -> None:
     from npstream.errors import Retryable
     from npstream.worker.loop import Worker
 
-    honest = Worker._commit
+    honest = Worker._land
 
-    def commit(self: Any, shares: Any) -> None:
+    def land(self: Any) -> None:
         with suppress(Retryable):
-            honest(self, shares)
+            honest(self)
 
-    _replace(commit, (Worker, "_commit"))
+    _replace(land, (Worker, "_land"))
+
+
+def _staged_survives_loss() -> None:
+    from npstream.worker.loop import Worker
+
+    honest = Worker.on_lost
+
+    def lost(self: Any, partitions: Any) -> None:
+        staged = self._staged
+        honest(self, partitions)
+        self._staged = staged
+
+    _replace(lost, (Worker, "on_lost"))
+
+
+def _staged_forgotten_on_revoke() -> None:
+    from npstream.worker.loop import Worker
+
+    honest = Worker.on_revoked
+
+    def revoked(self: Any, partitions: Any) -> None:
+        self._staged = []
+        honest(self, partitions)
+
+    _replace(revoked, (Worker, "on_revoked"))
+
+
+def _shares_before_landing() -> None:
+    from npstream.worker.loop import Worker
+
+    process, shares = Worker._process, Worker._shares
+    early: list[Any] = []
+
+    def processed(self: Any, live: Any) -> Any:
+        steps = process(self, live)
+        early.append(shares(self, steps, self._clock()))
+        return steps
+
+    _replace(processed, (Worker, "_process"))
+    _replace(lambda self, steps, now: early.pop(), (Worker, "_shares"))
 
 
 def _checkpoint_while_replaying() -> None:
@@ -259,6 +299,7 @@ def _decisions_outside_the_transaction() -> None:
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
+_STAGING = "tests/worker/test_staging.py"
 _FAILED = "tests/contracts/test_committing.py::test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it"
 
 MUTANTS = {
@@ -320,6 +361,24 @@ MUTANTS = {
         "after a failed commit the worker goes on with what it holds in memory",
         _failed_commit_ignored,
         f"{_WORKER}::test_a_failure_at_any_call_leaves_no_trace",
+        "assert",
+    ),
+    "staged_survives_loss": Mutant(
+        "what is staged for a lost partition is published all the same",
+        _staged_survives_loss,
+        f"{_STAGING}::test_a_staged_batch_is_dropped_when_its_partition_is_lost",
+        "assert",
+    ),
+    "staged_forgotten_on_revoke": Mutant(
+        "a checkpoint on revoke goes ahead without what is staged",
+        _staged_forgotten_on_revoke,
+        f"{_STAGING}::test_a_staged_batch_is_published_when_its_partition_is_revoked",
+        "assert",
+    ),
+    "shares_before_landing": Mutant(
+        "positions are made before the commit in the air has landed, and point to the snapshot before its own",
+        _shares_before_landing,
+        f"{_STAGING}::test_a_batch_points_to_the_snapshot_of_the_commit_before_it",
         "assert",
     ),
     "settings_before_replay": Mutant(

@@ -26,4 +26,4 @@ def test_whatever_dies_the_decisions_are_those_of_an_undisturbed_run(private_kaf
     assert result.killed == set(NAMES)
     assert result.stopped == set(STOP_POINTS)
     assert result.replays > 0
-    assert result.aborted > 0
+    assert result.aborted > 0  # the kill after the flush alone leaves delivered records without a commit

@@ -9,8 +9,8 @@ from pathlib import Path
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
-from npstream.port import Broker, Log
-from npstream.records import Channel, Headers, Pointer, Record, Share, Topics
+from npstream.port import Broker, Landing, Log
+from npstream.records import Channel, Headers, Record, Share, Topics
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence, Limits, Origin, Worker
 
@@ -72,13 +72,13 @@ class PowerCut(MortalBroker):
         super().__init__(broker, lambda: None)
         self._left = commits
 
-    def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
         """Publish, then maybe die."""
-        pointers = super().commit(shares)
+        land = super().start_commit(shares)
         self._left -= 1
         if self._left == 0:
             raise RuntimeError("power cut")
-        return pointers
+        return land
 
 
 @dataclass
