@@ -13,12 +13,13 @@ from npstream import __version__
 from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
-from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward, stuck
+from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
 from npstream.model import ALGORITHM, Model, Op
 from npstream.observe import Observer
 from npstream.ops.dashboard import Dashboard, HttpConfig
 from npstream.ops.secrets import Secrets
 from npstream.ops.status import Identity
+from npstream.ops.stuck import StuckWatch, threshold_s
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Broker, Log, Steward
 from npstream.settings import Settings
@@ -47,12 +48,13 @@ def build_dashboard(settings: Settings) -> Dashboard | None:
         return None
     kafka = settings.kafka
     timeout_ms = 0 if kafka is None else kafka.transaction_timeout_ms
-    config = HttpConfig(
-        host=settings.http.host, port=settings.http.port, stuck_transaction_s=stuck.threshold_s(timeout_ms)
-    )
+    config = HttpConfig(host=settings.http.host, port=settings.http.port)
+    stuck = StuckWatch(settings.topic_names(), threshold_s(timeout_ms))
     instance = "embedded" if kafka is None else kafka.slot
     identity = Identity(settings.group, settings.topic_names().events, instance, __version__, ALGORITHM)
-    return Dashboard(config, identity, time.monotonic, time.time, lambda: open_log(settings), secrets_of(settings))
+    return Dashboard(
+        config, identity, time.monotonic, time.time, lambda: open_log(settings), secrets_of(settings), stuck
+    )
 
 
 def secrets_of(settings: Settings) -> Secrets:

@@ -8,8 +8,8 @@ from npstream.kafka.admin import Admin, GroupState
 from npstream.kafka.blueprint import Alter, Create, Grow, TopicState, Wishes
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
-from npstream.kafka.stuck import Place, StuckWatch, threshold_s
 from npstream.ops.findings import Finding
+from npstream.ops.stuck import Place, StuckWatch, threshold_s
 from npstream.records import Channel, Topics
 
 _REPLICAS = 3

@@ -18,6 +18,7 @@ from npstream.ops.page import live_page, page_policy
 from npstream.ops.recorder import Recorder
 from npstream.ops.secrets import Secrets
 from npstream.ops.status import Identity, PartitionStatus
+from npstream.ops.stuck import StuckWatch
 from npstream.ops.watchdog import Watchdog
 from npstream.port import Log
 
@@ -31,10 +32,9 @@ _MODEL_S = 2.0
 class HttpConfig:
     """Where to answer, and when to worry. Loopback unless told otherwise.
 
-    max_age_s            /livez is red when the loop has not turned for this long
-    grace_s              /readyz stays green this long while a rebalance settles
-    stuck_s              the watchdog ends the process when the loop has not turned for this long
-    stuck_transaction_s  a stable end held back for longer counts as a stuck transaction
+    max_age_s  /livez is red when the loop has not turned for this long
+    grace_s    /readyz stays green this long while a rebalance settles
+    stuck_s    the watchdog ends the process when the loop has not turned for this long
     """
 
     host: str = "127.0.0.1"
@@ -42,15 +42,15 @@ class HttpConfig:
     max_age_s: float = 60.0
     grace_s: float = 60.0
     stuck_s: float = 300.0
-    stuck_transaction_s: float = 70.0
 
 
 class Dashboard:
     """Metrics, probes, status, the live page and the watchdog of one worker.
 
     Give `observer` to the worker and its `turned` to the broker as heartbeat.
-    `connect_log` opens a log to ask for lags (None: none are shown). `clock` is
-    monotonic and the worker's own; `wall` is seconds since the epoch.
+    `connect_log` opens a log to ask for lags (None: none are shown); `stuck` knows
+    when one is held back for too long. `clock` is monotonic and the worker's own;
+    `wall` is seconds since the epoch.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Dashboard:
         wall: Callable[[], float],
         connect_log: Callable[[], Log] | None = None,
         secrets: Secrets | None = None,
+        stuck: StuckWatch | None = None,
     ) -> None:
         """Takes the port. Raises `Fatal` when it cannot be had."""
         self._config = config
@@ -71,7 +72,7 @@ class Dashboard:
         self._watchdog = Watchdog(self._recorder.pulse, config.stuck_s, sys.stderr, clock)
         self._lag: LagWatch | None = None
         if connect_log is not None:
-            self._lag = LagWatch(connect_log, self._owned, clock, wall, config.stuck_transaction_s)
+            self._lag = LagWatch(connect_log, self._owned, clock, wall, stuck)
         routes = {
             "/": self._page,
             "/livez": self._livez,

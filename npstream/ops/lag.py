@@ -3,7 +3,7 @@
 The ends of the log are asked for every few seconds on a thread of its own, with
 clients of its own, so that neither a slow broker nor a dead one is felt by the
 loop. The end that counts is the stable one: what an undecided transaction holds
-back cannot be read by anybody yet.
+back cannot be read by anybody yet, and one that nobody ends is named in the log.
 """
 
 import threading
@@ -14,6 +14,7 @@ import structlog
 
 from npstream.errors import NpstreamError
 from npstream.ops.status import PartitionStatus
+from npstream.ops.stuck import Place, Stuck, StuckWatch
 from npstream.port import Ends, Log
 from npstream.records import Channel
 
@@ -49,7 +50,6 @@ class _Seen:
 
     ends: Ends
     at: float
-    held_since: float | None
     caught_up_at: float | None
     ahead: _Ahead
 
@@ -58,8 +58,8 @@ class LagWatch:
     """Asks for ends and tells lags. `lags` may be called from any thread.
 
     `connect` opens a log; `owned` answers the partitions to look at; `clock` is
-    monotonic, `wall` seconds since the epoch. A partition whose stable end stays
-    behind its high watermark for `stuck_s` is held back by a stuck transaction.
+    monotonic, `wall` seconds since the epoch. `stuck` tells which of the topics that a
+    worker reads, events and checkpoints, are held back by a transaction that hangs.
     """
 
     def __init__(
@@ -68,13 +68,14 @@ class LagWatch:
         owned: Callable[[], Mapping[int, PartitionStatus]],
         clock: Callable[[], float],
         wall: Callable[[], float],
-        stuck_s: float,
+        stuck: StuckWatch | None = None,
     ) -> None:
         self._connect = connect
         self._owned = owned
         self._clock = clock
         self._wall = wall
-        self._stuck_s = stuck_s
+        self._watch = stuck
+        self._stuck: Mapping[tuple[str, int], Stuck] = {}
         self._seen: Mapping[int, _Seen] = {}
         self._log: Log | None = None
         self._stop = threading.Event()
@@ -118,6 +119,22 @@ class LagWatch:
             if status.reading is not None:
                 seen[partition] = self._look_at(self._log, partition, status.reading.next_offset)
         self._seen = seen
+        if self._watch is not None:
+            self._name_stuck(self._watch, self._log)
+
+    def _name_stuck(self, watch: StuckWatch, log: Log) -> None:
+        """Say in the worker's log which partitions are held back for too long, and when they no longer are."""
+        ends: dict[Place, Ends] = {(Channel.EVENTS, partition): seen.ends for partition, seen in self._seen.items()}
+        ends |= {(Channel.CHECKPOINTS, partition): log.ends(Channel.CHECKPOINTS, partition) for partition in self._seen}
+        found = {(item.topic, item.partition): item for item in watch.look(self._clock(), ends)}
+        for (topic, partition), item in found.items():
+            if (topic, partition) not in self._stuck:
+                self._logger.error(
+                    "stuck transaction", topic=topic, partition=partition, offset=item.stable, remedy=str(item)
+                )
+        for topic, partition in self._stuck.keys() - found.keys():
+            self._logger.info("transaction no longer stuck", topic=topic, partition=partition)
+        self._stuck = found
 
     def _look_at(self, log: Log, partition: int, position: int) -> _Seen:
         ends, now = log.ends(Channel.EVENTS, partition), self._clock()
@@ -126,19 +143,20 @@ class LagWatch:
         if position < ends.stable:
             ahead = _look_ahead(log, partition, position, ends.stable, before)
         caught_up_at = before.caught_up_at if before is not None else None
-        return _Seen(ends, now, _held_since(before, ends, now), now if ahead.nothing else caught_up_at, ahead)
+        return _Seen(ends, now, now if ahead.nothing else caught_up_at, ahead)
 
     def lags(self) -> dict[int, Lag]:
         """The lag of each owned partition whose end is known."""
         now = self._clock()
         owned, seen = self._owned(), self._seen
+        stuck = {partition for _, partition in self._stuck}
         return {
-            partition: self._lag(status, seen[partition], now)
+            partition: self._lag(status, seen[partition], now, partition in stuck)
             for partition, status in owned.items()
             if partition in seen and status.reading is not None and now - seen[partition].at <= _KEEP_S
         }
 
-    def _lag(self, status: PartitionStatus, seen: _Seen, now: float) -> Lag:
+    def _lag(self, status: PartitionStatus, seen: _Seen, now: float, stuck: bool) -> Lag:
         assert status.reading is not None
         position, ahead = status.reading.next_offset, seen.ahead
         unmoved = position == ahead.position
@@ -148,7 +166,6 @@ class LagWatch:
         if seen.caught_up_at is not None:
             # Whatever came, came after this worker last had nothing left to do.
             since = min(since, now - seen.caught_up_at)
-        stuck = seen.held_since is not None and now - seen.held_since >= self._stuck_s
         return Lag(records, max(0.0, since) if records else 0.0, seen.ends.stable, stuck)
 
     def _disconnect(self) -> None:
@@ -169,12 +186,3 @@ def _look_ahead(log: Log, partition: int, position: int, stable: int, before: _S
         return before.ahead
     first = next(log.read(Channel.EVENTS, partition, position, stable), None)
     return _Ahead(position, True, None) if first is None else _Ahead(position, False, first.timestamp_ms)
-
-
-def _held_since(before: _Seen | None, ends: Ends, now: float) -> float | None:
-    """Since when the stable end has stood still behind the high watermark."""
-    if ends.stable >= ends.high:
-        return None
-    if before is not None and before.held_since is not None and before.ends.stable == ends.stable:
-        return before.held_since
-    return now

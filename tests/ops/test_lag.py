@@ -23,7 +23,7 @@ class Scene:
         self.log = EmbeddedLog(path, TOPICS)
         self.clock = Clock()
         self.owned: dict[int, PartitionStatus] = {}
-        self.watch = LagWatch(lambda: self.log, lambda: self.owned, self.clock, self.wall, stuck_s=70.0)
+        self.watch = LagWatch(lambda: self.log, lambda: self.owned, self.clock, self.wall)
         self.stand_at(0)
 
     def wall(self) -> float:

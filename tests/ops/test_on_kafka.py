@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from structlog.testing import capture_logs
 
 from npstream.model import ALGORITHM
 from npstream.ops.dashboard import Dashboard, HttpConfig
 from npstream.ops.lag import LagWatch
 from npstream.ops.status import Identity, PartitionStatus
+from npstream.ops.stuck import StuckWatch
 from npstream.records import Channel, Topics
 from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.broker import Kafka
@@ -44,8 +46,9 @@ def upstream(place: KafkaPlace) -> Producer:
 
 def watch(place: KafkaPlace, position: int, stuck_s: float) -> LagWatch:
     """A watch over partition 0, whose owner stands at `position`."""
+    stuck = StuckWatch(place.topics, stuck_s)
     owned = {0: PartitionStatus(0, "live", time.monotonic(), reading=reading(next_offset=position))}
-    return LagWatch(place.log, lambda: owned, time.monotonic, time.time, stuck_s)
+    return LagWatch(place.log, lambda: owned, time.monotonic, time.time, stuck)
 
 
 def test_the_marks_of_transactions_are_no_lag(place: KafkaPlace) -> None:
@@ -62,16 +65,21 @@ def test_the_marks_of_transactions_are_no_lag(place: KafkaPlace) -> None:
 
 
 def test_an_open_transaction_holds_the_end_back_and_is_called_stuck_in_time(place: KafkaPlace) -> None:
-    """What is not decided is no lag; when it stays so beyond the limit, it is named until it ends."""
+    """What is not decided is no lag; beyond the limit the log names it once, with the remedy, until it ends."""
     producer = upstream(place)
     patient, quick = watch(place, 0, 60.0), watch(place, 0, 0.0)
-    for looking in (patient, quick):
-        looking.look()
-        looking.look()
-    held = patient.lags()[0], quick.lags()[0]
-    producer.commit_transaction(10)
-    _until(lambda: _end(quick) == 3)
+    with capture_logs() as lines:
+        for looking in (patient, patient, quick, quick, quick):
+            looking.look()
+        held = patient.lags()[0], quick.lags()[0]
+        producer.commit_transaction(10)
+        _until(lambda: _end(quick) == 3)
 
+    said, over = lines
+    assert (said["event"], said["topic"], said["partition"]) == ("stuck transaction", place.topics.events, 0)
+    assert said["offset"] == 0
+    assert "kafka-transactions.sh" in said["remedy"]
+    assert over["event"] == "transaction no longer stuck"
     assert [(lag.records, lag.end, lag.stuck) for lag in held] == [(0, 0, False), (0, 0, True)]
     assert not quick.lags()[0].stuck
 
