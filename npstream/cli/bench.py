@@ -22,7 +22,10 @@ def bench() -> None:
 @bench.command(
     epilog="""\b
 Example:
-  npstream bench kernel --json"""
+  npstream bench kernel --json
+
+\b
+Exit codes: 0 measured; 2 wrong options."""
 )
 @click.option("--events", type=click.IntRange(1000), default=20_000, show_default=True, help="Events of one pass.")
 @json_option

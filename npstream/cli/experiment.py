@@ -77,7 +77,10 @@ _seeds = click.option("--seeds", type=click.IntRange(1, 100), default=3, show_de
 _sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets; may be given many times.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_EXITS = "Exit codes: 0 done; 1 a gate failed (with --gates); 2 wrong options or data; 130 interrupted."
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXITS)
 def experiment() -> None:
     """The paper's study and the stream comparison.
 
@@ -92,7 +95,7 @@ def experiment() -> None:
     """
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_seeds
@@ -110,7 +113,7 @@ def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> 
     _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_seeds
@@ -129,7 +132,7 @@ def stress(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     _run(options, module.study(names=sets, seeds=seeds, quick=options.quick), gates)
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_seeds
@@ -159,7 +162,7 @@ _grid = click.option(
 )
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_permutations
@@ -177,7 +180,7 @@ def table(options: Common, sets: tuple[str, ...], permutations: int, grid: str) 
     _run(options, _paper_study("table", options, sets, permutations, grid))
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_permutations
@@ -192,7 +195,7 @@ def roc(options: Common, sets: tuple[str, ...], permutations: int, grid: str) ->
     _run(options, _paper_study("roc", options, sets, permutations, grid))
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_permutations
@@ -210,7 +213,7 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     _run(options, study)
 
 
-@experiment.command()
+@experiment.command(epilog=_EXITS)
 @common
 @_sets
 @_permutations
