@@ -36,7 +36,7 @@ _LABELS: dict[float, int] = {1: 1, -1: -1, 0: -1}
 _NUMBERS = frozenset((float, int))
 _ID_TYPES = frozenset((str, int, type(None)))
 _LABEL_TYPES = frozenset((int, type(None)))
-_PLAIN_LABELS = frozenset((1, -1, 0, None))
+_PLAIN_LABELS = {1: 1, -1: -1, 0: -1, None: 0}
 _SURE_ID_CHARS = ID_MAX_BYTES // 4  # no character takes more than 4 bytes
 
 
@@ -85,8 +85,8 @@ def _try_plain(documents: list[Any] | None, config: EventConfig) -> Decoded | No
     x = np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers))  # np.array takes three times as long
     if not np.abs(x).max() <= MAGNITUDE_MAX:
         return None
-    kinds = [int(Kind.OBSERVATION) if y is None else int(Kind.LABELLED) for y in labels]
-    y = np.array([0 if y is None else y or -1 for y in labels], np.int8)
+    y = np.array([*map(_PLAIN_LABELS.__getitem__, labels)], np.int8)
+    kinds = np.where(y == 0, int(Kind.OBSERVATION), int(Kind.LABELLED)).tolist()
     return Decoded(kinds, ids, x.astype(np.float32).reshape(-1, config.d), np.zeros(len(ids)), y, {}, {})
 
 
@@ -99,7 +99,7 @@ def _plain_ids(ids: list[Any]) -> bool:
 
 
 def _plain_labels(labels: list[Any]) -> bool:
-    return {*map(type, labels)} <= _LABEL_TYPES and {*labels} <= _PLAIN_LABELS
+    return {*map(type, labels)} <= _LABEL_TYPES and {*labels} <= _PLAIN_LABELS.keys()
 
 
 def _decode_each(values: list[bytes | None], documents: list[Any] | None, config: EventConfig) -> Decoded:
