@@ -87,7 +87,8 @@ def _columns(items: Sequence[_Item]) -> tuple[int, bytes]:
     names, contents = zip(*chain.from_iterable(headers), strict=True) if any(headers) else ((), ())
     counts = [*map(len, headers)]
     sizes = [_sizes(column) for column in (keys, values, contents)]
-    longest_key, longest_value, longest_content = (max(column, default=0) for column in sizes)
+    # Never below the true size, also where all are None (-1): whether an item is light must not hang on its neighbours.
+    longest_key, longest_value, longest_content = (max(0, *column) if column else 0 for column in sizes)
     bound = longest_key + longest_value + longest_content * max(counts, default=0)
     numbers = orjson.dumps([stamps, counts, names, *sizes])
     head = len(numbers).to_bytes(4, "little"), numbers, bytes(channels)

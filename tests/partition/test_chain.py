@@ -58,3 +58,28 @@ def test_the_digest_does_not_depend_on_batches(cuts: list[int], count: int) -> N
 def _dumped(chain: Chain) -> tuple[bytes, int, bytes]:
     full, packed = chain.dump()
     return full, chain.count, packed
+
+
+_near_the_limit = st.builds(
+    lambda channel, key, size, header: Output(channel, key, bytes(size), [(OFFSET_HEADER, header)], 1),
+    st.sampled_from([Channel.DECISIONS, Channel.DEAD_LETTERS]),
+    st.sampled_from([None, b"", b"k"]),
+    st.integers(505, 513),
+    st.sampled_from([None, b"1"]),
+)
+"""Outputs that are just small enough to be kept whole, or just not."""
+
+
+@given(st.lists(_near_the_limit, min_size=1, max_size=6), st.integers(0, 6), st.integers(0, BLOCK))
+def test_what_is_kept_by_its_digest_does_not_depend_on_its_neighbours(
+    large: list[Output], cut: int, small: int
+) -> None:
+    """Large outputs between small ones: batches and stops for a snapshot do not show in the proof."""
+    outputs = [*large, *[Output(Channel.DECISIONS, None, b"small", [], 1)] * small, *large]
+    chain = Chain()
+    chain.extend(outputs[:cut])
+    chain = Chain.load(*_dumped(chain))
+    chain.extend([])
+    chain.extend(outputs[cut:])
+
+    assert chain.hexdigest() == digest(outputs)
