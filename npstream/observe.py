@@ -158,7 +158,14 @@ _PROGRESS = (
 _WORKER = (
     Metric("npstream_assigned_partitions", "gauge", "partitions", "Partitions this worker owns.", WORKER),
     Metric("npstream_paused_partitions", "gauge", "partitions", "Of these, those an operator must mend.", WORKER),
-    Metric("npstream_transaction_seconds", "histogram", "seconds", "Time to commit a transaction.", WORKER, _SECONDS),
+    Metric(
+        "npstream_transaction_seconds",
+        "histogram",
+        "seconds",
+        "Time a worker spends on a transaction; not what passes while it processes the next batch.",
+        WORKER,
+        _SECONDS,
+    ),
     Metric("npstream_aborts_total", "counter", "transactions", "Transactions not committed.", (*WORKER, "cause")),
     Metric("npstream_resets_total", "counter", "resets", "Times all was dropped and restored.", (*WORKER, "cause")),
     Metric(

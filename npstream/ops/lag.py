@@ -7,7 +7,7 @@ back cannot be read by anybody yet, and one that nobody ends is named in the log
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -75,7 +75,7 @@ class LagWatch:
         self._clock = clock
         self._wall = wall
         self._watch = stuck
-        self._stuck: Mapping[tuple[str, int], Stuck] = {}
+        self._stuck: Mapping[Place, Stuck] = {}
         self._seen: Mapping[int, _Seen] = {}
         self._log: Log | None = None
         self._stop = threading.Event()
@@ -113,31 +113,37 @@ class LagWatch:
         if self._log is None:
             self._log = self._connect()
         seen = {}
+        ends: dict[Place, Ends] = {}
         for partition, status in self._owned().items():
             if self._stop.is_set():
                 return
+            events = ends[Channel.EVENTS, partition] = self._log.ends(Channel.EVENTS, partition)
+            if self._watch is not None:  # only a restore reads these: when it waits for them, that must be said
+                ends[Channel.CHECKPOINTS, partition] = self._log.ends(Channel.CHECKPOINTS, partition)
             if status.reading is not None:
-                seen[partition] = self._look_at(self._log, partition, status.reading.next_offset)
+                seen[partition] = self._look_at(self._log, events, partition, status.reading.next_offset)
         self._seen = seen
         if self._watch is not None:
-            self._name_stuck(self._watch, self._log)
+            self._name_stuck({item.place: item for item in self._watch.look(self._clock(), ends)}, ends.keys())
 
-    def _name_stuck(self, watch: StuckWatch, log: Log) -> None:
+    def _name_stuck(self, found: Mapping[Place, Stuck], looked_at: Collection[Place]) -> None:
         """Say in the worker's log which partitions are held back for too long, and when they no longer are."""
-        ends: dict[Place, Ends] = {(Channel.EVENTS, partition): seen.ends for partition, seen in self._seen.items()}
-        ends |= {(Channel.CHECKPOINTS, partition): log.ends(Channel.CHECKPOINTS, partition) for partition in self._seen}
-        found = {(item.topic, item.partition): item for item in watch.look(self._clock(), ends)}
-        for (topic, partition), item in found.items():
-            if (topic, partition) not in self._stuck:
+        for place, item in found.items():
+            if place not in self._stuck:
                 self._logger.error(
-                    "stuck transaction", topic=topic, partition=partition, offset=item.stable, remedy=str(item)
+                    "stuck transaction",
+                    topic=item.topic,
+                    partition=item.partition,
+                    offset=item.stable,
+                    remedy=str(item),
                 )
-        for topic, partition in self._stuck.keys() - found.keys():
-            self._logger.info("transaction no longer stuck", topic=topic, partition=partition)
+        for place, item in self._stuck.items():
+            if place in looked_at and place not in found:
+                self._logger.info("transaction no longer stuck", topic=item.topic, partition=item.partition)
         self._stuck = found
 
-    def _look_at(self, log: Log, partition: int, position: int) -> _Seen:
-        ends, now = log.ends(Channel.EVENTS, partition), self._clock()
+    def _look_at(self, log: Log, ends: Ends, partition: int, position: int) -> _Seen:
+        now = self._clock()
         before = self._seen.get(partition)
         ahead = _Ahead(position, True, None)
         if position < ends.stable:
@@ -172,6 +178,8 @@ class LagWatch:
         if self._log is not None:
             self._log.close()
             self._log = None
+        if self._watch is not None:
+            self._watch.forget()
 
 
 def _look_ahead(log: Log, partition: int, position: int, stable: int, before: _Seen | None) -> _Ahead:

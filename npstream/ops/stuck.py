@@ -20,19 +20,24 @@ Place = tuple[Channel, int]
 class Stuck:
     """One partition whose stable end has not moved though records wait behind it."""
 
+    place: Place
     topic: str
-    partition: int
     stable: int
     high: int
     seconds: float
+
+    @property
+    def partition(self) -> int:
+        """The partition's number."""
+        return self.place[1]
 
     def __str__(self) -> str:
         tool = "kafka-transactions.sh --bootstrap-server ADDRESS"
         return (
             f"{self.topic}/{self.partition} is stuck: readers have stood at offset {self.stable} for "
             f"{self.seconds:.0f} s while the log goes on to {self.high}: a transaction hangs. "
-            f"Find it with `{tool} find-hanging --broker-id ID`, end it with "
-            f"`{tool} abort --topic {self.topic} --partition {self.partition} --start-offset {self.stable}`"
+            f"Look for it with `{tool} find-hanging --broker-id ID`; if it is listed there, and not just long, end it "
+            f"with `{tool} abort --topic {self.topic} --partition {self.partition} --start-offset {self.stable}`"
         )
 
 
@@ -57,10 +62,14 @@ class StuckWatch:
             if found.stable < found.high
         }
         return [
-            Stuck(self._names[place[0]], place[1], stable, ends[place].high, now_s - since_s)
+            Stuck(place, self._names[place[0]], stable, ends[place].high, now_s - since_s)
             for place, (stable, since_s) in self._since.items()
             if now_s - since_s > self._after_s
         ]
+
+    def forget(self) -> None:
+        """Begin anew: while nobody could look, brokers may have been away and could not end anything either."""
+        self._since = {}
 
     def _standing(self, place: Place, stable: int, now_s: float) -> tuple[int, float]:
         before = self._since.get(place)

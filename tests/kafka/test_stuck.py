@@ -25,7 +25,7 @@ def test_a_stable_end_that_stands_still_is_found_when_its_time_is_over() -> None
 
     watch = StuckWatch(topics, after_s=25)
     assert [watch.look(now, {EVENTS: standing}) for now in (0.0, 10.0, 25.0)] == [[], [], []]
-    assert watch.look(26.0, {EVENTS: standing}) == [Stuck("e", 0, 3, 6, 26.0)]
+    assert watch.look(26.0, {EVENTS: standing}) == [Stuck(EVENTS, "e", 3, 6, 26.0)]
 
     for between in (moved, caught_up):
         watch = StuckWatch(topics, after_s=25)
@@ -47,7 +47,7 @@ def test_a_hanging_transaction_is_named_with_its_remedy(place: KafkaPlace, log: 
     assert watch.look(0.0, log.all_ends(PLACES)) == []
     (found,) = watch.look(30.0, log.all_ends(PLACES))
 
-    assert found == Stuck(place.topics.events, 0, 3, 4, 30.0)
+    assert found == Stuck(EVENTS, place.topics.events, 3, 4, 30.0)
     assert f"abort --topic {place.topics.events} --partition 0 --start-offset 3" in str(found)
     upstream.abort_transaction(10)
     eventually(lambda: watch.look(60.0, log.all_ends(PLACES)) == [])

@@ -33,13 +33,13 @@ def place(kafka: Kafka, topic_prefix: str) -> Iterator[KafkaPlace]:
     made.leave()
 
 
-def upstream(place: KafkaPlace) -> Producer:
-    """A transactional producer with two records in an open transaction on partition 0."""
+def upstream(place: KafkaPlace, topic: str | None = None) -> Producer:
+    """A transactional producer with two records in an open transaction on partition 0, by default of the events."""
     producer = Producer({"bootstrap.servers": place.bootstrap, "transactional.id": place.group + "-upstream"})
     producer.init_transactions(10)
     producer.begin_transaction()
     for value in (b"one", b"two"):
-        producer.produce(place.topics.events, value, partition=0)
+        producer.produce(topic or place.topics.events, value, b"key", partition=0)
     producer.flush(10)
     return producer
 
@@ -82,6 +82,21 @@ def test_an_open_transaction_holds_the_end_back_and_is_called_stuck_in_time(plac
     assert over["event"] == "transaction no longer stuck"
     assert [(lag.records, lag.end, lag.stuck) for lag in held] == [(0, 0, False), (0, 0, True)]
     assert not quick.lags()[0].stuck
+
+
+def test_a_transaction_that_a_restore_waits_for_is_named(place: KafkaPlace) -> None:
+    """A partition that is being restored stands nowhere yet; what holds its checkpoints back is said all the same."""
+    producer = upstream(place, place.topics.checkpoints)
+    owned = {0: PartitionStatus(0, "restoring", time.monotonic())}
+    looking = LagWatch(place.log, lambda: owned, time.monotonic, time.time, StuckWatch(place.topics, 0.0))
+    with capture_logs() as lines:
+        looking.look()
+        looking.look()
+        owned.clear()  # revoked: that says nothing about the transaction
+        looking.look()
+    producer.abort_transaction(10)
+
+    assert [(line["event"], line["topic"]) for line in lines] == [("stuck transaction", place.topics.checkpoints)]
 
 
 @contextmanager
