@@ -25,7 +25,8 @@ class BoundedCaller(Generic[T]):
         self._last: Callable[[], None] | None = None
         self.busy = False
         """Whether a call has not come back, as far as is known."""
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         while (call := self._asked.get()) is not None:
@@ -46,21 +47,29 @@ class BoundedCaller(Generic[T]):
         `left_s` is asked every `slice_s` how long there is still to wait, and ends
         the wait with an error of its own; the caller then stays `busy` for good.
         """
-        while True:
-            try:
-                answer, error = self._answers.get(timeout=min(slice_s, left_s()))
-                break
-            except queue.Empty:
-                continue
+        # An answer that is there counts, however late somebody comes for it.
+        while (found := self._take(0.0) or self._take(min(slice_s, left_s()))) is None:
+            pass
+        answer, error = found
         self.busy = False
         if error is not None:
             raise error
         return cast(T, answer)
 
-    def close(self, last: Callable[[], None]) -> None:
-        """End the thread, after a call that is under way; it runs `last` on its way out, errors ignored."""
+    def _take(self, timeout_s: float) -> tuple[T | None, BaseException | None] | None:
+        try:
+            return self._answers.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def close(self, last: Callable[[], None], timeout_s: float) -> None:
+        """End the thread, after a call that is under way; it runs `last` on its way out, errors ignored.
+
+        Waits for that end at most `timeout_s`; what takes longer goes on in the background.
+        """
         self._last = last
         self._asked.put(None)
+        self._thread.join(timeout_s)
 
 
 def _outcome(call: Callable[[], T]) -> tuple[T | None, BaseException | None]:

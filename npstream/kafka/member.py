@@ -212,18 +212,24 @@ class Member:
             )
 
     def _on_revoke(self, consumer: Consumer, revoked: list[TopicPartition]) -> None:
-        self._release(consumer, revoked, lambda listener, partitions: listener.on_revoked(partitions))
+        partitions = [place.partition for place in revoked if place.partition in self._owned]
+        self._release(consumer, revoked, partitions, lambda listener: listener.on_revoked(sorted(partitions)))
 
     def _on_lost(self, consumer: Consumer, lost: list[TopicPartition]) -> None:
-        self._release(consumer, lost, lambda listener, partitions: listener.on_lost(partitions))
+        """Whoever has lost the membership has lost every partition, also those that the list leaves out."""
+        partitions = sorted(self._owned)
+        self._release(consumer, lost, partitions, lambda listener: listener.on_lost(partitions))
 
     def _release(
-        self, consumer: Consumer, gone: list[TopicPartition], tell: Callable[[Listener, list[int]], None]
+        self,
+        consumer: Consumer,
+        gone: list[TopicPartition],
+        partitions: Sequence[int],
+        tell: Callable[[Listener], None],
     ) -> None:
         with self._keeping():
-            partitions = sorted(tp.partition for tp in gone if tp.partition in self._owned)
             if partitions and self._listener is not None and self._kept is None:
-                tell(self._listener, partitions)
+                tell(self._listener)
             for partition in partitions:
                 del self._owned[partition]
             self._let_go.update(partitions)

@@ -50,6 +50,7 @@ class Publisher:
         self._producer: Any = new_producer(producer_settings(config), self._sink)
         self._caller = BoundedCaller[dict[int, Pointer]]("commit")
         self._began = 0.0
+        self._ended: float | None = None
         self.produce_s = 0.0
         self._open = False
         self._usable = True
@@ -131,7 +132,7 @@ class Publisher:
 
     def _begin(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> None:
         """Hand everything over; from here on the transaction comes to its end by itself."""
-        self._began = time.monotonic()
+        self._began, self._ended = time.monotonic(), None
         self._producer.begin_transaction()
         self._open = True
         failpoints.hit("begin")
@@ -143,7 +144,15 @@ class Publisher:
     def _finish(
         self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
     ) -> dict[int, Pointer]:
-        """On the caller's thread, while this one may compute."""
+        """On the caller's thread, while the worker's own may compute."""
+        try:
+            return self._wait_out(shares, firsts, metadata)
+        finally:
+            self._ended = time.monotonic()
+
+    def _wait_out(
+        self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
+    ) -> dict[int, Pointer]:
         if any(share.chunks for share in shares):
             self._flush()
             failpoints.hit("after_flush")
@@ -239,7 +248,7 @@ class Publisher:
     def _give_up(self, error: BaseException) -> NpstreamError:
         self._usable = False
         found = kafka_error(error)
-        open_s = time.monotonic() - self._began
+        open_s = (self._ended or time.monotonic()) - self._began
         if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
             return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
         return translate(found or error, "committing", self._config)
@@ -247,11 +256,8 @@ class Publisher:
     def close(self, timeout_s: float) -> None:
         """Let go of the producer and of what it still holds. Never raises."""
         self._usable = False
-        if self._caller.busy:
-            self._caller.close(self._drop)  # a client must not go while a call is inside it
-        else:
-            close_quietly("producer", self._drop, timeout_s)
-            self._caller.close(lambda: None)
+        # On the caller's thread: a client must not go while a call is inside it.
+        self._caller.close(self._drop, timeout_s)
 
     def _drop(self) -> None:
         """Abort what is open, so that readers need not wait for a timeout; best effort."""

@@ -35,6 +35,8 @@ _STAGED_POLL_S = 0.005
 """How long a poll may look for the next batch while a processed one waits for its commit."""
 _TELL_S = 0.25
 """How partitions stand is told this often, however small the batches: a reading costs as much as ten events."""
+_UNTOLD_MAX_S = 1.0
+"""Only committed state is told. Under load there is none at the end of a turn, so every second one commits at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A commit that has begun: what it publishes, how to wait for its end, and when it began."""
+    """A commit that has begun: what it publishes, how to wait for its end, and how long it took to begin."""
 
     shares: list[Share]
     land: Landing
-    began: float
+    seconds: float
 
 
 class Worker:
@@ -156,13 +158,18 @@ class Worker:
         self._land()
         shares = self._shares(steps, self._clock())
         halted = [task for task in self._tasks.values() if task.halted is not None]
-        if halted or sum(len(records) for _, records in batches) < self._limits.batch_max:
-            self._commit(shares)
-        else:
+        if not halted and self._may_wait(batches):
             self._staged = shares
+        else:
+            self._commit(shares)
         for task in halted:
             self._pause(task.partition, str(task.halted))
         self._maybe_tell()
+
+    def _may_wait(self, batches: Sequence[Batch]) -> bool:
+        """Whether a processed batch may wait for the next poll: a full one, since then there is more to read."""
+        full = sum(len(records) for _, records in batches) >= self._limits.batch_max
+        return full and self._clock() - self._told_at < _UNTOLD_MAX_S
 
     def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
         """Let restored partitions catch up silently; answer the live records of each."""
@@ -223,13 +230,15 @@ class Worker:
             shares, self._staged = self._staged, []
             began = self._clock()
             with self._noting_aborts():
-                self._flight = _Flight(shares, self._broker.start_commit(shares), began)
+                land = self._broker.start_commit(shares)
+            self._flight = _Flight(shares, land, self._clock() - began)
 
     def _land(self) -> None:
         """Wait until the commit in the air stands, if one is: transactions come one after another."""
         if self._flight is None:
             return
         flight, self._flight = self._flight, None
+        began = self._clock()
         with self._noting_aborts():
             pointers = flight.land()
         for partition, pointer in pointers.items():
@@ -237,7 +246,7 @@ class Worker:
                 self._tasks[partition].committed(pointer)
                 self._untold.add(partition)
         self._failing_since = None
-        self._observer.committed(flight.shares, self._clock() - flight.began)
+        self._observer.committed(flight.shares, flight.seconds + self._clock() - began)
 
     @contextmanager
     def _noting_aborts(self) -> Iterator[None]:
@@ -249,7 +258,7 @@ class Worker:
 
     def _maybe_tell(self) -> None:
         """Let the observer know how partitions stand that have committed since it was last told."""
-        if self._untold and self._clock() - self._told_at >= _TELL_S:
+        if self._untold and not self._staged and self._clock() - self._told_at >= _TELL_S:
             self._told_at = self._clock()
             for partition in tuple(self._untold):
                 self._tell(partition)
@@ -294,6 +303,7 @@ class Worker:
         self._observer.paused(partition, reason)
         self._log.error("partition paused", partition=partition, reason=reason)
         if not self._tasks:
+            self._settle()  # what is decided is still ours to publish, and its events may be gone
             raise Fatal(f"every owned partition is paused; the last: {reason}")
 
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:

@@ -31,7 +31,7 @@ def test_what_a_call_answers_or_raises_comes_back() -> None:
     assert ask(lambda: 5) == 5
 
     assert not caller.busy
-    caller.close(lambda: None)
+    caller.close(lambda: None, 30)
 
 
 def test_whoever_started_a_call_may_do_something_else() -> None:
@@ -43,7 +43,20 @@ def test_whoever_started_a_call_may_do_something_else() -> None:
 
     assert done.wait(30)
     caller.wait(0.1, never_over)
-    caller.close(lambda: None)
+    caller.close(lambda: None, 30)
+
+
+def test_an_answer_counts_however_late_one_comes_for_it() -> None:
+    """The time for waiting may be over by then; it is not needed any more."""
+    caller = BoundedCaller[int]("test")
+
+    def over() -> float:
+        raise TimeOver
+
+    caller.start(lambda: 7)
+    caller.close(lambda: None, 30)  # the thread has ended, so its answer is there
+
+    assert caller.wait(0.1, over) == 7
 
 
 def test_a_call_that_does_not_come_back_is_left_alone() -> None:
@@ -64,7 +77,7 @@ def test_a_call_that_does_not_come_back_is_left_alone() -> None:
     with pytest.raises(TimeOver):
         caller.wait(0.01, left_s)
     assert caller.busy
-    caller.close(last.set)
+    caller.close(last.set, 0.0)
     assert not last.is_set()
 
     release.set()

@@ -105,6 +105,7 @@ class Bench:
         cadence: Cadence | None = None,
         batch_max: int = 100,
         origin: Callable[[Origin], Origin] = lambda origin: origin,
+        clock: Callable[[], float] = time.monotonic,
     ) -> StopAtEnd:
         """Run one worker until everything is decided, then stop it politely."""
         stop = threading.Event()
@@ -114,7 +115,7 @@ class Bench:
         observer = StopAtEnd({p: end for p, end in ends.items() if end}, stop)
         base = Origin("g", TOPICS.events, config, cadence or Cadence(every_events=250, every_seconds=1e9))
         limits = Limits(batch_max=batch_max, poll_s=0.01, recover_s=30.0)
-        Worker(lambda: self._connect(wrap), origin(base), limits, time.monotonic, stop, observer).run()
+        Worker(lambda: self._connect(wrap), origin(base), limits, clock, stop, observer).run()
         return observer
 
     def _connect(self, wrap: Callable[[Broker], Broker]) -> tuple[Broker, Log]:

@@ -1,10 +1,12 @@
 """A full batch is committed while the next is processed: in which order, and what if ownership ends meanwhile."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from npstream.errors import Fatal, StateCorrupt
 from npstream.partition import Step
 from npstream.port import Broker, Landing, Listener
 from npstream.records import Batch, Pointer, Record, Share
@@ -15,6 +17,16 @@ from tests.worker.bench import Bench, PowerCut
 from tests.worker.test_worker import decisions, oracle
 
 BATCH = 100
+
+
+def standing() -> float:
+    """A clock that stands still: never time to tell how partitions stand."""
+    return 0.0
+
+
+def run(bench: Bench, wrap: Callable[[Broker], Broker], cadence: Cadence | None = None) -> None:
+    """A worker that stages every full batch."""
+    bench.run(config(), wrap=wrap, cadence=cadence, batch_max=BATCH, clock=standing)
 
 
 class Diary(MortalBroker):
@@ -53,7 +65,7 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
     monkeypatch.setattr(PartitionTask, "process", process)
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, labelled(2 * BATCH + 50))
-    bench.run(config(), wrap=lambda broker: Diary(broker, lines), batch_max=BATCH)
+    run(bench, lambda broker: Diary(broker, lines))
 
     first = lines.index(f"poll {BATCH}")
     assert lines[first:] == [
@@ -72,6 +84,18 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
         f"start {2 * BATCH + 50}",  # not full: nobody may be coming, so it is not kept waiting
         f"land {2 * BATCH + 50}",
     ]
+
+
+def test_once_a_second_a_full_batch_is_committed_at_once(tmp_path: Path) -> None:
+    """So that there is a moment at which what is told of a partition is what is committed of it."""
+    lines: list[str] = []
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, labelled(2 * BATCH))
+    seconds = count(step=2.0)
+    bench.run(config(), wrap=lambda broker: Diary(broker, lines), batch_max=BATCH, clock=lambda: next(seconds))
+
+    first = lines.index(f"poll {BATCH}")
+    assert lines[first + 3 : first + 7] == [f"start {BATCH}", f"land {BATCH}", f"poll {BATCH}", f"start {2 * BATCH}"]
 
 
 class Ending(MortalBroker):
@@ -105,7 +129,9 @@ def test_a_staged_batch_is_published_when_its_partition_is_revoked(tmp_path: Pat
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(config(), wrap=lambda broker: Ending(broker, lambda it: it.on_revoked([0])), batch_max=BATCH)
+        bench.run(
+            config(), wrap=lambda broker: Ending(broker, lambda it: it.on_revoked([0])), batch_max=BATCH, clock=standing
+        )
 
     assert decisions(bench) == oracle(records[:BATCH])
     assert bench.run(config()).replayed == []
@@ -118,11 +144,25 @@ def test_a_staged_batch_is_dropped_when_its_partition_is_lost(tmp_path: Path) ->
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(config(), wrap=lambda broker: Ending(broker, lambda it: it.on_lost([0])), batch_max=BATCH)
+        bench.run(
+            config(), wrap=lambda broker: Ending(broker, lambda it: it.on_lost([0])), batch_max=BATCH, clock=standing
+        )
 
     assert decisions(bench) == []
     bench.run(config())
     assert decisions(bench) == oracle(records)
+
+
+def test_a_staged_batch_is_published_when_its_partition_cannot_be_read_on(tmp_path: Path) -> None:
+    """Its events may be deleted by now, so that nobody could decide them again."""
+    records = labelled(3 * BATCH)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    gone = StateCorrupt("deleted")
+    with pytest.raises(Fatal, match="deleted"):
+        run(bench, lambda broker: Ending(broker, lambda it: it.on_failed(0, gone)))
+
+    assert decisions(bench) == oracle(records[:BATCH])
 
 
 def test_a_batch_points_to_the_snapshot_of_the_commit_before_it(tmp_path: Path) -> None:
@@ -131,6 +171,8 @@ def test_a_batch_points_to_the_snapshot_of_the_commit_before_it(tmp_path: Path) 
     bench.feed(0, labelled(4 * BATCH))
     every_other = Cadence(every_events=2 * BATCH, every_seconds=1e9)
     with pytest.raises(RuntimeError, match="power cut"):  # after the debut and three batches
-        bench.run(config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH)
+        bench.run(
+            config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH, clock=standing
+        )
 
     assert bench.run(config()).replayed == [BATCH]
