@@ -27,6 +27,8 @@ COMMON: Mapping[str, str] = {
     # Lets a test wait one or two seconds for a dead member instead of six.
     "group.min.session.timeout.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    # Events of tests carry old timestamps: half a minute after its start a broker would delete them as expired.
+    "log.retention.ms": "-1",
     "log.cleaner.backoff.ms": "1000",
     "log.cleaner.dedupe.buffer.size": "16777216",
     "num.network.threads": "2",
