@@ -7,6 +7,7 @@ the test continues it). The count-th hit of that name fires, once.
 
 import os
 import signal
+import threading
 
 NAMES = (
     "after_poll",
@@ -52,4 +53,5 @@ def hit(name: str) -> None:
     _hits[name] = _hits.get(name, 0) + 1
     for count, number in _plan.get(name, ()):
         if count == _hits[name]:
-            os.kill(os.getpid(), number)
+            # To this thread: any other would have to be woken first, and this one would go on meanwhile.
+            signal.pthread_kill(threading.get_ident(), number)
