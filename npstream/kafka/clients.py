@@ -4,6 +4,7 @@ An exception that escapes a callback makes the client throw away records it has
 already moved past, so both sinks here swallow whatever goes wrong in them.
 """
 
+import faulthandler
 import logging
 import threading
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from confluent_kafka.admin import AdminClient
 from npstream.errors import Fatal
 from npstream.kafka.config import ClientSettings, KafkaConfig, member_settings, producer_settings
 from npstream.kafka.errors import LOGIN
+
+_HELD_S = 30.0
+_STDERR = 2
 
 _Client = TypeVar("_Client", Producer, Consumer, AdminClient)
 
@@ -80,14 +84,23 @@ def client_problems(config: KafkaConfig) -> list[str]:
     return []
 
 
-def close_quietly(name: str, close: Callable[[], object], timeout_s: float) -> bool:
-    """Run a client's close in the background, since it knows no timeout; answers whether it ended in time."""
+def close_quietly(name: str, close: Callable[[], object], timeout_s: float, held_s: float = _HELD_S) -> bool:
+    """Run a client's close in the background, since it knows no timeout; answers whether it ended in time.
+
+    Should it hold the interpreter, then nothing in this process moves any more, neither this wait nor the
+    watchdog. After `held_s` of that the process ends, with every thread's stack on stderr; its next life goes
+    on where the last commit left off, as after any kill.
+    """
 
     def run() -> None:
         with suppress(Exception):
             close()
 
     thread = threading.Thread(target=run, name=f"close-{name}", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
+    faulthandler.dump_traceback_later(timeout_s + held_s, exit=True, file=_STDERR)
+    try:
+        thread.start()
+        thread.join(timeout_s)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     return not thread.is_alive()

@@ -20,6 +20,10 @@ from npstream.records import Batch, Record
 GATHER_S = 0.005
 """How long a poll collects records when some are there: enough to fill a batch under load."""
 
+_MOMENT_S = 0.05
+"""What librdkafka is asked in the moment in which it ends its membership, it never answers, and whoever asks holds
+the interpreter meanwhile. Closing asks it to take back what it has just revoked: let that moment pass first."""
+
 _DELETED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
@@ -50,6 +54,7 @@ class Member:
         self._let_go: set[int] = set()
         self._rewind: set[int] = set()
         self._kept: BaseException | None = None
+        self._leaving = False
 
     def subscribe(self, listener: Listener) -> None:
         """Join the group; assignments come inside `poll`."""
@@ -233,6 +238,8 @@ class Member:
             for partition in partitions:
                 del self._owned[partition]
             self._let_go.update(partitions)
+            if self._leaving:
+                time.sleep(_MOMENT_S)
             consumer.incremental_unassign(gone)
 
     @contextmanager
@@ -268,4 +275,5 @@ class Member:
         """Leave without a word to the listener. Never raises."""
         self._listener = None
         self._owned = {}
+        self._leaving = True
         close_quietly("consumer", self._consumer.close, timeout_s)

@@ -1,0 +1,47 @@
+"""Closing a client takes as long as it is given, whatever the client does."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from npstream.kafka.clients import close_quietly
+
+_HOLDING = """
+import ctypes
+from npstream.kafka.clients import close_quietly
+
+def a_close_that_holds_the_interpreter():
+    ctypes.PyDLL(None).sleep(60)
+
+close_quietly("client", a_close_that_holds_the_interpreter, 0.1, held_s=0.5)
+"""
+
+
+def test_a_close_that_ends_and_one_that_fails_are_both_over() -> None:
+    """Closing never raises: what goes is not used again."""
+    assert close_quietly("client", lambda: None, 30)
+    assert close_quietly("client", lambda: 1 / 0, 30)
+
+
+def test_a_slow_close_is_left_behind() -> None:
+    """The caller goes on when its time is over, and nothing ends the process later."""
+    going = threading.Event()
+    assert not close_quietly("client", lambda: going.wait(30), 0.01, held_s=0.1)
+    assert not going.wait(0.5)
+    going.set()
+
+
+def test_a_close_that_holds_the_interpreter_ends_the_process_with_its_stacks() -> None:
+    """No thread of ours can run any more, so nothing of ours could take note of a timeout."""
+    done = subprocess.run(
+        [sys.executable, "-c", _HOLDING],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "in a_close_that_holds_the_interpreter" in done.stderr
