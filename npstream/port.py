@@ -49,6 +49,10 @@ class Ends:
     high: int
 
 
+Place = tuple[Channel, int]
+"""A partition of one of the four topics."""
+
+
 class Broker(Protocol):
     """Exactly-once access to the four topics for one worker.
 
@@ -109,6 +113,9 @@ class Log(Protocol):
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""
+
+    def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
+        """The ranges of many partitions, asked for together."""
 
     def offset_at(self, partition: int, start: Start) -> int:
         """The events topic's first offset at or after `start`."""

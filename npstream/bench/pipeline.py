@@ -93,12 +93,7 @@ class _Scene:
             ]
         count = self._bench.events
         speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
-        stages = [
-            {name: 1e6 * spent / count for name, spent in found.stages.items()}
-            for own, found in runs
-            if own == "worker"
-        ]
-        return speed, stages
+        return speed, [_per_event(found, count) for own, found in runs if own == "worker"]
 
     def _speed(self, kind: Kind, events: str, ends: dict[int, int]) -> Measured:
         kafka = self._kafka(f"{kind}-{uuid.uuid4().hex[:4]}", events)

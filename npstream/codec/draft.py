@@ -11,6 +11,17 @@ from npstream.errors import BadEvent
 Numbers = NDArray[np.float32] | NDArray[np.float64]
 
 
+def plain_batch(ids: list[EventId | None], values: Numbers, y: NDArray[np.int8], d: int) -> Decoded | None:
+    """A batch in which every event has its d features; None when one of their numbers needs a closer look.
+
+    `values` are the features of all events in a row; `y` is 0 where the label is unknown.
+    """
+    if not np.abs(values).max() <= MAGNITUDE_MAX:
+        return None
+    kinds = np.where(y == 0, int(Kind.OBSERVATION), int(Kind.LABELLED)).tolist()
+    return Decoded(kinds, ids, values.astype(np.float32).reshape(-1, d), np.zeros(len(ids)), y, {}, {})
+
+
 @dataclass(slots=True)
 class Draft:
     """Columns in the making: `rows` are the indices of the events whose numbers have been set aside."""

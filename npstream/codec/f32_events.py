@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npstream.codec.draft import Draft
+from npstream.codec.draft import Draft, plain_batch
 from npstream.codec.event import (
     ID_MAX_BYTES,
-    MAGNITUDE_MAX,
     Decoded,
     EventConfig,
     EventId,
@@ -28,7 +27,7 @@ from npstream.errors import BadEvent
 from npstream.records import Record
 
 _LABELS = {None: 0, b"1": 1, b"-1": -1, b"0": -1}
-_PLAIN_LABELS = frozenset((b"1", b"-1", b"0"))
+_PLAIN_LABELS = _LABELS.keys() - {None}
 
 
 class _Raw(NamedTuple):
@@ -63,12 +62,10 @@ def _try_plain(records: Sequence[Record], config: EventConfig) -> Decoded | None
         texts: list[EventId | None] = [*map(bytes.decode, ids)]
     except (TypeError, UnicodeDecodeError):  # a value or an id is missing, or is not text
         return None
-    x = np.frombuffer(b"".join(values), "<f4")
-    if not (np.abs(x).max() <= MAGNITUDE_MAX and min(sizes) > 0 and max(sizes) <= ID_MAX_BYTES):
+    if min(sizes) == 0 or max(sizes) > ID_MAX_BYTES:
         return None
-    kinds = [int(Kind.LABELLED)] * len(records)
     y = np.array([*map(_LABELS.__getitem__, labels)], np.int8)
-    return Decoded(kinds, texts, x.astype(np.float32).reshape(-1, config.d), np.zeros(len(ids)), y, {}, {})
+    return plain_batch(texts, np.frombuffer(b"".join(values), "<f4"), y, config.d)
 
 
 def _decode_each(records: Sequence[Record], config: EventConfig) -> Decoded:

@@ -9,17 +9,16 @@ together.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from npstream.codec.draft import Draft
+from npstream.codec.draft import Draft, plain_batch
 from npstream.codec.event import (
     ID_MAX_BYTES,
-    MAGNITUDE_MAX,
     Decoded,
     EventConfig,
     EventId,
@@ -36,7 +35,7 @@ _LABELS: dict[float, int] = {1: 1, -1: -1, 0: -1}
 _NUMBERS = frozenset((float, int))
 _ID_TYPES = frozenset((str, int, type(None)))
 _LABEL_TYPES = frozenset((int, type(None)))
-_PLAIN_LABELS = {1: 1, -1: -1, 0: -1, None: 0}
+_PLAIN_LABELS: Mapping[Any, int] = {**_LABELS, None: 0}
 _SURE_ID_CHARS = ID_MAX_BYTES // 4  # no character takes more than 4 bytes
 
 
@@ -83,11 +82,7 @@ def _try_plain(documents: list[Any] | None, config: EventConfig) -> Decoded | No
     if not (_plain_ids(ids) and _plain_labels(labels) and {*map(type, numbers)} <= _NUMBERS):
         return None
     x = np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers))  # np.array takes three times as long
-    if not np.abs(x).max() <= MAGNITUDE_MAX:
-        return None
-    y = np.array([*map(_PLAIN_LABELS.__getitem__, labels)], np.int8)
-    kinds = np.where(y == 0, int(Kind.OBSERVATION), int(Kind.LABELLED)).tolist()
-    return Decoded(kinds, ids, x.astype(np.float32).reshape(-1, config.d), np.zeros(len(ids)), y, {}, {})
+    return plain_batch(ids, x, np.array([*map(_PLAIN_LABELS.__getitem__, labels)], np.int8), config.d)
 
 
 def _plain_ids(ids: list[Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from npstream.embedded.store import Plain, Store, append
-from npstream.port import Ends, Start
+from npstream.port import Ends, Place, Start
 from npstream.records import Channel, Record, Topics
 
 _PAGE = 2000
@@ -25,6 +25,10 @@ class EmbeddedLog:
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""
         return self._store.ends(self._topic(channel), partition)
+
+    def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
+        """The ranges of many partitions."""
+        return {place: self.ends(*place) for place in places}
 
     def offset_at(self, partition: int, start: Start) -> int:
         """The events topic's first offset at or after `start`."""

@@ -13,7 +13,7 @@ from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer,
 from npstream.kafka.config import MESSAGE_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
 from npstream.kafka.connect import partition_count
 from npstream.kafka.errors import PASSING, translate
-from npstream.port import Ends, Start
+from npstream.port import Ends, Place, Start
 from npstream.records import Channel, Headers, Record
 
 _REQUEST_S = 10.0
@@ -40,7 +40,7 @@ class KafkaLog:
         """The partition's range now."""
         return self.all_ends([(channel, partition)])[channel, partition]
 
-    def all_ends(self, places: Sequence[tuple[Channel, int]]) -> dict[tuple[Channel, int], Ends]:
+    def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
         """The ranges of many partitions in three requests."""
         begins = self._offsets(places, OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED)
         stables = self._offsets(places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)

@@ -71,10 +71,6 @@ class Publisher:
                     raise translate(self._sink.login_error or error, "opening transactions", self._config) from error
                 self._heartbeat()
 
-    def publish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
-        """Publish all shares or nothing."""
-        return self.start(shares, group_metadata)()
-
     def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> Landing:
         """Begin to publish all shares or nothing; the answer waits for the end.
 

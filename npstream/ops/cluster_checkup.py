@@ -9,7 +9,8 @@ from npstream.kafka.blueprint import Alter, Create, Grow, TopicState, Wishes
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
 from npstream.ops.findings import Finding
-from npstream.ops.stuck import Place, StuckWatch, threshold_s
+from npstream.ops.stuck import StuckWatch, threshold_s
+from npstream.port import Place
 from npstream.records import Channel, Topics
 
 _REPLICAS = 3

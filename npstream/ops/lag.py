@@ -14,8 +14,8 @@ import structlog
 
 from npstream.errors import NpstreamError
 from npstream.ops.status import PartitionStatus
-from npstream.ops.stuck import Place, Stuck, StuckWatch
-from npstream.port import Ends, Log
+from npstream.ops.stuck import Stuck, StuckWatch
+from npstream.port import Ends, Log, Place
 from npstream.records import Channel
 
 INTERVAL_S = 5.0
@@ -112,15 +112,15 @@ class LagWatch:
         """Ask once for the ends of every owned partition. Raises what the log raises."""
         if self._log is None:
             self._log = self._connect()
+        owned = self._owned()
+        # Only a restore reads checkpoints, but when it waits for them, that must be said.
+        ends = self._log.all_ends([(c, p) for c in (Channel.EVENTS, Channel.CHECKPOINTS) for p in owned])
         seen = {}
-        ends: dict[Place, Ends] = {}
-        for partition, status in self._owned().items():
+        for partition, status in owned.items():
             if self._stop.is_set():
                 return
-            events = ends[Channel.EVENTS, partition] = self._log.ends(Channel.EVENTS, partition)
-            if self._watch is not None:  # only a restore reads these: when it waits for them, that must be said
-                ends[Channel.CHECKPOINTS, partition] = self._log.ends(Channel.CHECKPOINTS, partition)
             if status.reading is not None:
+                events = ends[Channel.EVENTS, partition]
                 seen[partition] = self._look_at(self._log, events, partition, status.reading.next_offset)
         self._seen = seen
         if self._watch is not None:

@@ -7,13 +7,11 @@ long as a transaction may last; beyond it, somebody has to act.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from npstream.port import Ends
-from npstream.records import Channel, Topics
+from npstream.port import Ends, Place
+from npstream.records import Topics
 
 BROKER_CHECK_S = 10.0
 """Brokers look for timed-out transactions this often."""
-
-Place = tuple[Channel, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def test_a_commit_overtaken_by_a_rebalance_is_made_again(place: KafkaPlace, log:
     kept = min(first.owned)
     metadata = iter([stale, stale, broker._member.group_metadata()])
 
-    broker._publisher.publish([share(kept, 3, [decision(b"once")], chunks(1))], lambda: next(metadata))
+    broker._publisher.start([share(kept, 3, [decision(b"once")], chunks(1))], lambda: next(metadata))()
 
     eventually(lambda: values(log, Channel.DECISIONS, kept) == [b"once"])
     position = broker.committed(kept)
@@ -117,7 +117,7 @@ def test_a_commit_that_is_always_overtaken_gives_up(place: KafkaPlace, log: Kafk
     until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
 
     with pytest.raises(Retryable, match="the group has moved on without this worker"):
-        broker._publisher.publish([share(0, 3, [decision(b"never")], chunks(1))], lambda: stale)
+        broker._publisher.start([share(0, 3, [decision(b"never")], chunks(1))], lambda: stale)()
     broker.abandon()
 
     eventually(lambda: log.ends(Channel.DECISIONS, 0).stable == log.ends(Channel.DECISIONS, 0).high)
