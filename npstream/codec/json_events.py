@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from npstream.codec.draft import Draft, plain_batch
 from npstream.codec.event import (
@@ -78,11 +79,21 @@ def _try_plain(documents: list[Any] | None, config: EventConfig) -> Decoded | No
     ):
         return None
     ids, labels = [document.get("id") for document in documents], [document.get("y") for document in documents]
-    numbers = [*chain.from_iterable(rows)]
-    if not (_plain_ids(ids) and _plain_labels(labels) and {*map(type, numbers)} <= _NUMBERS):
+    x = _plain_numbers([*chain.from_iterable(rows)])
+    if x is None or not (_plain_ids(ids) and _plain_labels(labels)):
         return None
-    x = np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers))  # np.array takes three times as long
     return plain_batch(ids, x, np.array([*map(_PLAIN_LABELS.__getitem__, labels)], np.int8), config.d)
+
+
+def _plain_numbers(numbers: list[Any]) -> NDArray[np.float64] | None:
+    """The numbers as an array; None when one of them is none."""
+    try:
+        x = np.frombuffer(struct.pack(f"{len(numbers)}d", *numbers))  # np.array takes three times as long
+    except (struct.error, OverflowError):
+        return None
+    # Only true and false pass for numbers, as 1 and 0, and to look at each number takes twice as long as to pack it.
+    suspicious = bool(((x == 0.0) | (x == 1.0)).any())
+    return x if not suspicious or {*map(type, numbers)} <= _NUMBERS else None
 
 
 def _plain_ids(ids: list[Any]) -> bool:

@@ -1,10 +1,10 @@
 """The chain: a running proof of everything a partition has published.
 
-Outputs are folded into a blake2b chain in fixed blocks of 256, so that hashing
-costs little and the result does not depend on how the outputs were batched. The
-block that is not full yet is kept and is part of the snapshot; an output larger
-than 512 bytes (a dead letter may have megabytes) enters as its digest, so that
-the block stays small.
+Outputs are folded into a chain of SHA-256 digests, for which processors have
+instructions, in fixed blocks of 256, so that the result does not depend on how
+the outputs were batched. The block that is not full yet is kept and is part of
+the snapshot; an output larger than 512 bytes (a dead letter may have megabytes)
+enters as its digest, so that the block stays small.
 
 A block is packed by columns, which costs a fraction of packing its outputs one
 by one: a JSON document of times, sizes and header names, its own size in front,
@@ -12,7 +12,7 @@ then a byte for each channel, then all keys, all values and all header contents.
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import chain
 
 import orjson
@@ -20,6 +20,7 @@ import orjson
 from npstream.records import Channel, Headers, Output
 
 BLOCK = 256
+_DIGEST_BYTES = 16
 _WHOLE_MAX_BYTES = 512
 _BY_DIGEST = 100
 """Added to the channel of an output that is represented by its digest: no output has such a channel."""
@@ -33,7 +34,7 @@ _Item = tuple[int, bytes | None, bytes | None, Headers, int]
 class Chain:
     """Digest of all full blocks, the open block, and the number of outputs so far."""
 
-    def __init__(self, digest: bytes = bytes(16), count: int = 0, open_block: Sequence[_Item] = ()) -> None:
+    def __init__(self, digest: bytes = bytes(_DIGEST_BYTES), count: int = 0, open_block: Sequence[_Item] = ()) -> None:
         self.count = count
         self._digest = digest
         self._open = list(open_block)
@@ -63,7 +64,7 @@ class Chain:
 
 
 def _fold(digest: bytes, items: Sequence[_Item]) -> bytes:
-    return blake2b(_pack(items), digest_size=16, key=digest).digest()
+    return sha256(digest + _pack(items)).digest()[:_DIGEST_BYTES]
 
 
 def _light(item: _Item) -> _Item:
@@ -72,7 +73,7 @@ def _light(item: _Item) -> _Item:
     size = sum(len(part or b"") for part in (key, value, *(content for _, content in headers)))
     if size <= _WHOLE_MAX_BYTES:
         return item
-    return _BY_DIGEST + channel, None, blake2b(_columns([item])[1], digest_size=32).digest(), (), timestamp_ms
+    return _BY_DIGEST + channel, None, sha256(_columns([item])[1]).digest(), (), timestamp_ms
 
 
 def _pack(items: Sequence[_Item]) -> bytes:
@@ -88,7 +89,7 @@ def _columns(items: Sequence[_Item]) -> tuple[int, bytes]:
     counts = [*map(len, headers)]
     sizes = [_sizes(column) for column in (keys, values, contents)]
     # Never below the true size, also where all are None (-1): whether an item is light must not hang on its neighbours.
-    longest_key, longest_value, longest_content = (max(0, *column) if column else 0 for column in sizes)
+    longest_key, longest_value, longest_content = (max(0, max(column, default=0)) for column in sizes)
     bound = longest_key + longest_value + longest_content * max(counts, default=0)
     numbers = orjson.dumps([stamps, counts, names, *sizes])
     head = len(numbers).to_bytes(4, "little"), numbers, bytes(channels)

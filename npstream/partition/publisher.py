@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import repeat
+from typing import cast
 
 from npstream.codec.dead_letters import dead_letter
 from npstream.codec.decisions import Decision, default_id, encode_decision, encode_decisions, model_name
@@ -56,6 +57,8 @@ class Publisher:
         return list(map(_OUTPUT, columns))
 
     def _named(self, ids: Sequence[EventId | None], offsets: Sequence[int]) -> Sequence[EventId]:
+        if None not in ids:
+            return cast(Sequence[EventId], ids)
         topic, partition = self._topic, self._partition
         return [
             default_id(topic, partition, offset) if identity is None else identity
