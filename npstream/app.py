@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from npstream import __version__
+from npstream.codec.events import EventDecoder
 from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
@@ -136,7 +137,7 @@ def read_model(path: Path) -> Model:
 
 
 def warm_up(config: PartitionConfig) -> float:
-    """Compile the kernel before a partition is owned; answer the seconds it took.
+    """Compile the kernel and the reader of events before a partition is owned; answer the seconds it took.
 
     What was loaded by then stays for good, so the garbage collector is told to leave it alone.
     """
@@ -146,5 +147,6 @@ def warm_up(config: PartitionConfig) -> float:
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
     model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
+    EventDecoder(config.events).warm_up()
     calm_collector()
     return time.monotonic() - started

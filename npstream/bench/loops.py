@@ -13,6 +13,7 @@ from typing import Literal
 import structlog
 
 from npstream.bench.stages import PROCESSING, Stopwatch, TimedBroker
+from npstream.codec.events import EventDecoder
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
 from npstream.kafka.bare import Answers, BareLoop
@@ -105,6 +106,7 @@ def _await_stop(answers: Connection, stop: threading.Event) -> None:
 def _settle(config: PartitionConfig) -> None:
     """What the command does before it connects: compile, and keep the collector off what stays for good."""
     Model.create(config.params).learn_one([0.0] * config.params.d, -1)
+    EventDecoder(config.events).warm_up()
     calm_collector()
 
 

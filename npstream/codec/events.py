@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind
 from npstream.codec.f32_events import decode_f32
-from npstream.codec.json_events import decode_json
+from npstream.codec.json_events import compile_reader, decode_json
 from npstream.records import Record
 
 __all__ = ["REASONS", "Decoded", "EventConfig", "EventDecoder", "EventId", "Kind"]
@@ -19,6 +19,11 @@ class EventDecoder:
     def __init__(self, config: EventConfig) -> None:
         self._config = config
         self._decode = {"json": decode_json, "f32": decode_f32}[config.format]
+
+    def warm_up(self) -> None:
+        """Compile what the first large batch would need."""
+        if self._config.format == "json":
+            compile_reader(self._config)
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode a batch; bad events are told in `Decoded.errors`, never raised."""
