@@ -26,7 +26,7 @@ ID_BEGIN = len(_ID)
 _QUOTE, _BACKSLASH, _MINUS, _PLUS, _POINT, _COMMA, _ZERO, _NINE = b'"\\-+.,09'
 _SMALL_E, _LARGE_E = b"eE"
 _DIGITS_MAX = 19
-_EXPONENT_MAX = 9999
+_EXPONENT_DIGITS_MAX = 4
 
 
 class Scanned(NamedTuple):
@@ -138,7 +138,8 @@ def _digits(text: Text, at: int, end: int, digits: np.uint64, count: int) -> tup
     first = at
     while 0 <= at < end and _ZERO <= text[at] <= _NINE:
         digits = digits * np.uint64(10) + np.uint64(text[at] - _ZERO)
-        count += 1 if digits > 0 else 0
+        if digits > 0 or count > 0:  # too many of them may wrap around to 0
+            count += 1
         at += 1
     return (at if at > first else -1), digits, count
 
@@ -149,6 +150,8 @@ def _exponent(text: Text, at: int, end: int) -> tuple[int, int]:
     negative = at < end and text[at] == _MINUS
     if at < end and (text[at] == _MINUS or text[at] == _PLUS):
         at += 1
-    at, digits, _ = _digits(text, at, end, np.uint64(0), 0)
-    power = int(min(digits, np.uint64(_EXPONENT_MAX)))
-    return at, -power if negative else power
+    at, digits, count = _digits(text, at, end, np.uint64(0), 0)
+    if count > _EXPONENT_DIGITS_MAX:
+        return -1, 0
+    power = np.int64(digits)
+    return at, int(-power if negative else power)
