@@ -7,8 +7,9 @@ already moved past, so both sinks here swallow whatever goes wrong in them.
 import faulthandler
 import logging
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -84,12 +85,44 @@ def client_problems(config: KafkaConfig) -> list[str]:
     return []
 
 
+class _Guard:
+    """Ends the process when the interpreter is held: no thread of ours could. There is one timer for the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._deadlines: dict[object, float] = {}
+
+    @contextmanager
+    def over(self, seconds: float) -> Iterator[None]:
+        """Expect the block to end within this time; any number of threads may expect something."""
+        mine = object()
+        self._set(mine, time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self._set(mine, None)
+
+    def _set(self, whose: object, deadline: float | None) -> None:
+        with self._lock:
+            if deadline is None:
+                del self._deadlines[whose]
+            else:
+                self._deadlines[whose] = deadline
+            faulthandler.cancel_dump_traceback_later()
+            if self._deadlines:
+                left_s = max(0.001, min(self._deadlines.values()) - time.monotonic())
+                faulthandler.dump_traceback_later(left_s, exit=True, file=_STDERR)
+
+
+_guard = _Guard()
+
+
 def close_quietly(name: str, close: Callable[[], object], timeout_s: float, held_s: float = _HELD_S) -> bool:
     """Run a client's close in the background, since it knows no timeout; answers whether it ended in time.
 
-    Should it hold the interpreter, then nothing in this process moves any more, neither this wait nor the
-    watchdog. After `held_s` of that the process ends, with every thread's stack on stderr; its next life goes
-    on where the last commit left off, as after any kill.
+    Should it hold the interpreter while it is waited for, then nothing in this process moves any more, neither
+    this wait nor the watchdog. After `held_s` of that the process ends, with every thread's stack on stderr; its
+    next life goes on where the last commit left off, as after any kill.
     """
 
     def run() -> None:
@@ -97,10 +130,7 @@ def close_quietly(name: str, close: Callable[[], object], timeout_s: float, held
             close()
 
     thread = threading.Thread(target=run, name=f"close-{name}", daemon=True)
-    faulthandler.dump_traceback_later(timeout_s + held_s, exit=True, file=_STDERR)
-    try:
+    with _guard.over(timeout_s + held_s):
         thread.start()
         thread.join(timeout_s)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
     return not thread.is_alive()

@@ -5,6 +5,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from npstream.kafka.clients import close_quietly
 
 _HOLDING = """
@@ -15,6 +17,25 @@ def a_close_that_holds_the_interpreter():
     ctypes.PyDLL(None).sleep(60)
 
 close_quietly("client", a_close_that_holds_the_interpreter, 0.1, held_s=0.5)
+"""
+
+
+_HOLDING_BESIDE_ANOTHER = """
+import ctypes, threading
+from npstream.kafka.clients import close_quietly
+
+ended = threading.Event()
+
+def a_close_that_holds_the_interpreter():
+    ended.wait(30)
+    ctypes.PyDLL(None).sleep(60)
+
+def another():
+    close_quietly("other", lambda: None, 30)
+    ended.set()
+
+threading.Thread(target=another).start()
+close_quietly("client", a_close_that_holds_the_interpreter, 2.0, held_s=0.5)
 """
 
 
@@ -32,10 +53,11 @@ def test_a_slow_close_is_left_behind() -> None:
     going.set()
 
 
-def test_a_close_that_holds_the_interpreter_ends_the_process_with_its_stacks() -> None:
+@pytest.mark.parametrize("program", [_HOLDING, _HOLDING_BESIDE_ANOTHER], ids=["alone", "another ends meanwhile"])
+def test_a_close_that_holds_the_interpreter_ends_the_process_with_its_stacks(program: str) -> None:
     """No thread of ours can run any more, so nothing of ours could take note of a timeout."""
     done = subprocess.run(
-        [sys.executable, "-c", _HOLDING],
+        [sys.executable, "-c", program],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
