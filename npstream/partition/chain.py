@@ -119,6 +119,8 @@ def _unpack(packed: bytes) -> list[_Item]:
             columns[-1].append(None if size < 0 else packed[begin : begin + size])
             begin += max(0, size)
     keys, values, contents = columns
+    if begin != len(packed) or sum(counts) != len(names):
+        raise ValueError("the open block is cut off")
     headers = iter(zip(names, contents, strict=True))
     own = [[next(headers) for _ in range(count)] for count in counts]
-    return list(zip(packed[end:], keys, values, own, stamps, strict=False))
+    return list(zip(packed[end : end + len(stamps)], keys, values, own, stamps, strict=True))

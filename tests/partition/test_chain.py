@@ -1,5 +1,6 @@
 """The chain: one digest for one sequence of outputs, however it was batched and whatever objects it is made of."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,9 +56,32 @@ def test_the_digest_does_not_depend_on_batches(cuts: list[int], count: int) -> N
     assert (chain.count, chain.hexdigest()) == (count, digest(outputs))
 
 
+def _head(numbers: bytes) -> bytes:
+    return len(numbers).to_bytes(4, "little") + numbers
+
+
 def _dumped(chain: Chain) -> tuple[bytes, int, bytes]:
     full, packed = chain.dump()
     return full, chain.count, packed
+
+
+@pytest.mark.parametrize("packed", [b"", b"\x02\x00\x00\x00[]", _head(b"[[1],[2],[],[-1],[-1],[]]") + b"\x01"])
+def test_what_was_not_dumped_is_not_loaded(packed: bytes) -> None:
+    """Rubbish is refused with the error that the snapshot's reader expects."""
+    with pytest.raises(ValueError, match=r"."):
+        Chain.load(bytes(16), 1, packed)
+
+
+def test_no_part_of_a_dumped_block_is_loaded() -> None:
+    """Wherever it is cut off."""
+    chain = Chain()
+    chain.extend([Output(Channel.DECISIONS, b"key", b"%d" % i, [(OFFSET_HEADER, b"%d" % i)], i + 1) for i in range(5)])
+    full, count, packed = _dumped(chain)
+
+    for size in range(len(packed)):
+        with pytest.raises(ValueError, match=r"."):
+            Chain.load(full, count, packed[:size])
+    assert Chain.load(full, count, packed).hexdigest() == chain.hexdigest()
 
 
 _near_the_limit = st.builds(
