@@ -13,12 +13,10 @@ _LOWEST, _HIGHEST = -342, 308
 _EXACT_LOWEST, _EXACT_HIGHEST = -27, 55
 _HALF = np.uint64(0xFFFFFFFF)
 _32, _1 = np.uint64(32), np.uint64(1)
-_UNSURE = np.uint64(0x1FF)
+_UNSURE = np.uint64(0x1FF)  # 55 bits are kept; when all below them are ones, a carry may come
 _IMPLICIT, _FRACTION = np.uint64(1 << 52), np.uint64((1 << 52) - 1)
 _EVEN = np.uint64(0xFFFFFFFFFFFFFFFE)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
 _WHOLE_MAX = np.uint64(1 << 53)
 _TENS_MAX = 22
 _TENS = np.array([float(10**q) for q in range(_TENS_MAX + 1)])
@@ -79,10 +77,11 @@ def to_double(digits: np.uint64, q: int) -> float:
     upper = np.int64(high >> np.uint64(63))
     shift = np.uint64(upper + 9)
     mantissa = high >> shift
-    exponent = ((152170 + 65536) * q >> 16) + 63 + upper - zeros + 1023
+    # 217706 / 65536 is the binary logarithm of ten, close enough for every q here.
+    exponent = (217706 * q >> 16) + 63 + upper - zeros + 1023
     if exponent <= 0 or exponent >= 2046:
         return np.nan
-    # Half-way between two doubles: to the even one.
+    # Half-way between two doubles, which only these powers can be: to the even one.
     if low <= _1 and -4 <= q <= 23 and mantissa & np.uint64(3) == _1 and mantissa << shift == high:
         mantissa &= _EVEN
     mantissa = (mantissa + (mantissa & _1)) >> _1

@@ -61,7 +61,7 @@ def decode_json(records: Sequence[Record], config: EventConfig) -> Decoded:
 
 def compile_reader(config: EventConfig) -> None:
     """Have the compiled reader ready, where events of this kind may be read by it."""
-    _try_scan([orjson.dumps({"id": "0", "x": [0.5] * config.d, "y": 1})], config)
+    _try_scan([orjson.dumps({"id": "0", "x": [0] * config.d, "y": 1})], config)
 
 
 def _try_scan(values: list[bytes | None], config: EventConfig) -> Decoded | None:

@@ -59,7 +59,7 @@ def _scan(text: Text, ends: NDArray[np.int64], id_max: int, found: Scanned) -> b
             return False
         id_ends[e] = at - begin
         at = _past(text, at, end, _X)
-        for i in range(x.shape[1]):
+        for i in range(x.shape[1]):  # where one is missing, `at` stays -1 until the label is not found
             if i > 0:
                 at = at + 1 if 0 <= at < end and text[at] == _COMMA else -1
             at, x[e, i] = _number(text, at, end)

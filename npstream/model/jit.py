@@ -1,4 +1,4 @@
-"""The one decorator every compiled function of the model carries.
+"""The one decorator every compiled function carries.
 
 No fast-math, no division checks, the GIL released, no reference counting (the
 functions allocate nothing, and counting the arrays of a state would cost more
@@ -89,7 +89,7 @@ def _save_nothing(_signature: object, _compiled: object) -> None:
 @cache
 def _source_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parents[1].glob("*/*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         source = path.read_bytes()
         if b"@jit" in source:
             digest.update(path.name.encode() + b"\0" + source)
