@@ -3,7 +3,9 @@
 What an event brings (value, headers, key, time) is taken from the client, but
 nothing is decoded, decided or learned. The clients, the batch size, the way of
 waiting and the size of everything written are those of a worker, so that the
-difference between the two is what npstream itself costs.
+difference between the two is what npstream itself costs. The client is called as
+its documentation shows, by keyword; by position, as a worker does it, this loop
+would be about a tenth faster.
 """
 
 import logging
