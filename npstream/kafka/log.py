@@ -61,7 +61,7 @@ class KafkaLog:
                 return found
         return self._offsets([place], OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)[0]
 
-    def _offsets(self, places: Sequence[tuple[Channel, int]], spec: OffsetSpec, isolation: IsolationLevel) -> list[int]:
+    def _offsets(self, places: Sequence[Place], spec: OffsetSpec, isolation: IsolationLevel) -> list[int]:
         asked = {TopicPartition(self._names[channel], partition): spec for channel, partition in places}
         answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
         try:

@@ -22,7 +22,7 @@ GATHER_S = 0.005
 
 _MOMENT_S = 0.05
 """What librdkafka is asked in the moment in which it ends its membership, it never answers, and whoever asks holds
-the interpreter meanwhile. Closing asks it to take back what it has just revoked: let that moment pass first."""
+the interpreter meanwhile. Closing calls back, and callbacks ask: they let that moment pass first."""
 
 _DELETED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
@@ -238,13 +238,13 @@ class Member:
             for partition in partitions:
                 del self._owned[partition]
             self._let_go.update(partitions)
-            if self._leaving:
-                time.sleep(_MOMENT_S)
             consumer.incremental_unassign(gone)
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:
         """Nothing may escape a callback: the client would lose records. The first error is kept."""
+        if self._leaving:
+            time.sleep(_MOMENT_S)
         try:
             yield
         except BaseException as error:

@@ -114,7 +114,8 @@ class LagWatch:
             self._log = self._connect()
         owned = self._owned()
         # Only a restore reads checkpoints, but when it waits for them, that must be said.
-        ends = self._log.all_ends([(c, p) for c in (Channel.EVENTS, Channel.CHECKPOINTS) for p in owned])
+        read = (Channel.EVENTS,) if self._watch is None else (Channel.EVENTS, Channel.CHECKPOINTS)
+        ends = self._log.all_ends([(channel, partition) for channel in read for partition in owned])
         seen = {}
         for partition, status in owned.items():
             if self._stop.is_set():
