@@ -5,10 +5,10 @@ instead of making it. Small models are enough: machine code depends on the types
 of arrays, not on their sizes.
 """
 
-from npstream.app import warm_up
 from npstream.codec.events import EventConfig
 from npstream.model import Params
 from npstream.partition import PartitionConfig
+from npstream.worker.warm import warm_up
 
 MODELS = (Params(d=2), Params(d=2, preset="paper"), Params(d=2, one_class=True), Params(preset="external"))
 

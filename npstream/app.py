@@ -7,25 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from npstream import __version__
-from npstream.codec.events import EventDecoder
 from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
-from npstream.model import ALGORITHM, Model, Op
+from npstream.model import ALGORITHM, Model
 from npstream.observe import Observer
 from npstream.ops.dashboard import Dashboard, HttpConfig
 from npstream.ops.secrets import Secrets
 from npstream.ops.status import Identity
 from npstream.ops.stuck import StuckWatch, threshold_s
-from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition import PartitionProcessor
 from npstream.port import Broker, Log, Steward
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
-from npstream.worker.collector import calm_collector
 
 TOOL_SLOT = "tool"
 """The slot, and with the group the transactional id, of a command that moves positions."""
@@ -134,19 +130,3 @@ def read_model(path: Path) -> Model:
         ) from None
     except StateCorrupt as error:
         raise UsageError(f"{path}: {error}") from None
-
-
-def warm_up(config: PartitionConfig) -> float:
-    """Compile the kernel and the reader of events before a partition is owned; answer the seconds it took.
-
-    What was loaded by then stays for good, so the garbage collector is told to leave it alone.
-    """
-    started = time.monotonic()
-    model = Model.create(config.params)
-    code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
-    x = np.zeros((3, config.params.d), np.float32)
-    y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
-    model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
-    EventDecoder(config.events).warm_up()
-    calm_collector()
-    return time.monotonic() - started

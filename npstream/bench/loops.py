@@ -13,17 +13,15 @@ from typing import Literal
 import structlog
 
 from npstream.bench.stages import PROCESSING, Stopwatch, TimedBroker
-from npstream.codec.events import EventDecoder
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
 from npstream.kafka.bare import Answers, BareLoop
-from npstream.model import Model
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log
 from npstream.records import Share
 from npstream.worker import Cadence, Limits, Origin, Worker
-from npstream.worker.collector import calm_collector
+from npstream.worker.warm import warm_up
 
 Kind = Literal["worker", "bare"]
 
@@ -89,7 +87,7 @@ def _serve(spec: LoopSpec, answers: Connection) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     stop = threading.Event()
     threading.Thread(target=_await_stop, args=(answers, stop), daemon=True).start()
-    _settle(spec.config)
+    warm_up(spec.config)
     run: Callable[[LoopSpec, threading.Event], Measured] = _run_worker if spec.kind == "worker" else _run_bare
     try:
         answers.send(run(spec, stop))
@@ -101,13 +99,6 @@ def _await_stop(answers: Connection, stop: threading.Event) -> None:
     with suppress(EOFError):  # the parent is gone
         answers.recv()
     stop.set()
-
-
-def _settle(config: PartitionConfig) -> None:
-    """What the command does before it connects: compile, and keep the collector off what stays for good."""
-    Model.create(config.params).learn_one([0.0] * config.params.d, -1)
-    EventDecoder(config.events).warm_up()
-    calm_collector()
 
 
 def _run_bare(spec: LoopSpec, stop: threading.Event) -> Measured:

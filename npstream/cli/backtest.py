@@ -99,15 +99,15 @@ def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[s
 
 
 def _run(name: str, settings: "Settings", past: History, start_from: Path | None, *, quiet: bool) -> "Run":
-    from npstream import app
     from npstream.backtest.replay import replay
     from npstream.backtest.report import Run
     from npstream.settings import masked_dump
+    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
     seed = _seed(start_from or settings.start_from)
     with past.source(settings) as source:
-        app.warm_up(config)
+        warm_up(config)
         started = time.monotonic()
         with progress(name, _total(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
@@ -147,12 +147,12 @@ def _stop_if_halted(runs: list["Run"]) -> None:
 
 
 def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
-    from npstream import app
     from npstream.backtest.forecast import forecast
+    from npstream.worker.warm import warm_up
 
     _, settings = wanted[0]
     with past.source(settings) as source:
-        app.warm_up(settings.partition_config())
+        warm_up(settings.partition_config())
         found = forecast(settings.partition_config(), source, time.perf_counter)
     if as_json:
         echo_json({"runs": len(wanted), **asdict(found)})

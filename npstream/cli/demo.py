@@ -107,12 +107,13 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     from npstream import app
     from npstream.demo.live import Feeder, WorkerThread
     from npstream.ops.logs import configure
+    from npstream.worker.warm import warm_up
 
     configure(settings.log.level, settings.log.format, sys.stderr, time.monotonic)
     dashboard = app.build_dashboard(settings)
     assert dashboard is not None
     _say(f"live page: {dashboard.url} (while this runs)", quiet)
-    compiled_s = app.warm_up(settings.partition_config())
+    compiled_s = warm_up(settings.partition_config())
     _say(f"kernel ready after {compiled_s:.1f} s", quiet)
     stop = threading.Event()
     log = app.open_log(settings)

@@ -55,8 +55,9 @@ def _work(settings: "Settings", stop: threading.Event, observer: "Observer", pag
     import structlog
 
     from npstream import app
+    from npstream.worker.warm import warm_up
 
-    seconds = app.warm_up(settings.partition_config())
+    seconds = warm_up(settings.partition_config())
     structlog.get_logger("npstream").info(
         "starting",
         group=settings.group,

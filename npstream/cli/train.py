@@ -89,14 +89,14 @@ def train(
 def _compare(
     settings: "Settings", source: "Source", holdout: int, partitions: tuple[int, ...], *, quiet: bool
 ) -> list["Run"]:
-    from npstream import app
     from npstream.backtest.report import Run
     from npstream.backtest.split import hold_back
     from npstream.backtest.train import compare, train
     from npstream.settings import masked_dump
+    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
-    app.warm_up(config)
+    warm_up(config)
     earlier, later = hold_back(source, holdout)
     if not _size(later):
         return []

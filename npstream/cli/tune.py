@@ -156,14 +156,14 @@ class _Bench:
 def _search(
     search: "Search", past: History, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
 ) -> list["Trial"]:
-    from npstream import app
     from npstream.backtest.trials import Trials
     from npstream.backtest.tune import in_memory, tune
+    from npstream.worker.warm import warm_up
 
     with past.source(settings) as source:
         data = in_memory(source)
     kept = Trials(trials, fresh=fresh)
-    app.warm_up(settings.partition_config())
+    warm_up(settings.partition_config())
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))
 

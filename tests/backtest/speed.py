@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from npstream import app
 from npstream.backtest.event_file import open_file
 from npstream.backtest.inputs import Range, topic_source
 from npstream.backtest.messages import messages_of_file
@@ -24,6 +23,7 @@ from npstream.embedded import EmbeddedLog, create_topics
 from npstream.model import Model
 from npstream.records import Channel
 from npstream.settings import Settings, from_mapping
+from npstream.worker.warm import warm_up
 from tests.backtest.data import write_npz
 
 _D = 8
@@ -40,7 +40,7 @@ def main(events: int) -> None:
             {"embedded": {"path": f"{folder}/log.db"}, "topics": {"events": "events"}, "model": {"d": _D}}
         )
         config = settings.partition_config()
-        app.warm_up(config)
+        warm_up(config)
         source = open_file(rows).source(_D, "events")
         assert isinstance(source, ArraySource)
         kernel = _cost(lambda: Model.create(config.params).stream(source.x, source.y), events)

@@ -25,6 +25,7 @@ from npstream.ops.status import Identity
 from npstream.port import Broker, Log
 from npstream.settings import Settings, load
 from npstream.worker import Worker
+from npstream.worker.warm import warm_up
 
 HANG = threading.Event()
 
@@ -61,7 +62,7 @@ def main(path: Path, max_age_s: float, stuck_s: float) -> None:
     identity = Identity(settings.group, settings.topic_names().events, "worker", __version__, ALGORITHM)
     http = HttpConfig(port=0, max_age_s=max_age_s, stuck_s=stuck_s)
     dashboard = Dashboard(http, identity, time.monotonic, time.time, lambda: app.open_log(settings))
-    app.warm_up(settings.partition_config())
+    warm_up(settings.partition_config())
     dashboard.start()
     structlog.get_logger("npstream").info("starting", page=dashboard.url)
     try:

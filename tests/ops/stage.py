@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from npstream.app import warm_up
 from npstream.codec.events import EventConfig
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.model import ALGORITHM, Params
@@ -26,6 +25,7 @@ from npstream.partition.tally import Tally
 from npstream.port import Broker
 from npstream.records import Channel, Topics
 from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker.warm import warm_up
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 IDENTITY = Identity("g", "events", "worker-0", "0.0.0", ALGORITHM)

@@ -1,0 +1,26 @@
+"""What a process does once before its first event."""
+
+import time
+
+import numpy as np
+
+from npstream.codec.events import EventDecoder
+from npstream.model import Model, Op
+from npstream.partition import PartitionConfig
+from npstream.worker.collector import calm_collector
+
+
+def warm_up(config: PartitionConfig) -> float:
+    """Compile the kernel and the reader of events before a partition is owned; answer the seconds it took.
+
+    What was loaded by then stays for good, so the garbage collector is told to leave it alone.
+    """
+    started = time.monotonic()
+    model = Model.create(config.params)
+    code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
+    x = np.zeros((3, config.params.d), np.float32)
+    y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
+    model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
+    EventDecoder(config.events).warm_up()
+    calm_collector()
+    return time.monotonic() - started
