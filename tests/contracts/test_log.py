@@ -26,6 +26,18 @@ def test_the_ends_follow_what_is_written(place: Place, log: Log) -> None:
     assert [record.offset for record in log.read(Channel.EVENTS, 1, 0, 100)] == list(range(4, 10))
 
 
+def test_many_ends_are_those_asked_for_one_by_one(log: Log) -> None:
+    """Each place gets its own range, in whatever order they are asked for; none are asked for nothing."""
+    log.append(Channel.EVENTS, 0, events(3))
+    log.append(Channel.EVENTS, 2, events(5))
+    log.append(Channel.DECISIONS, 0, events(7))
+    places = [(Channel.DECISIONS, 0), (Channel.EVENTS, 2), (Channel.EVENTS, 1), (Channel.EVENTS, 0)]
+
+    assert log.all_ends(places) == {place: log.ends(*place) for place in places}
+    assert [ends.stable for ends in log.all_ends(places).values()] == [7, 5, 0, 3]
+    assert log.all_ends([]) == {}
+
+
 def test_offset_at_finds_ends_and_times(place: Place, log: Log) -> None:
     """Earliest, latest, and the first event at or after a time; beyond the last event it is the end."""
     log.append(Channel.EVENTS, 0, [(None, b"v", (), ts) for ts in (1000, 2000, 2000, 3000)])
