@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from tests.broker.properties import COMMON, HOST, free_port, listener_properties
+from tests.broker.properties import COMMON, HOST, free_ports, listener_properties
 from tests.broker.readiness import wait_ready
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -52,8 +52,8 @@ class JarKafka:
         self._data = directory / "data"
         self._file = directory / "server.properties"
         self._protocols = dict(listeners or {})
-        self._ports = {"PLAINTEXT": port or free_port(), "CONTROLLER": free_port()}
-        self._ports |= {name: free_port() for name in self._protocols}
+        names = ("PLAINTEXT", "CONTROLLER", *self._protocols)
+        self._ports = dict(zip(names, free_ports(len(names)), strict=True)) | ({"PLAINTEXT": port} if port else {})
         self._extra = dict(properties or {})
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,7 +71,7 @@ class JarKafka:
         """Whether the process is alive."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self, timeout_s: float = 60.0) -> None:
+    def start(self, timeout_s: float = 180.0) -> None:
         """Start, or start again, and return when requests are answered; `start_s` says how long it took.
 
         Raises `RuntimeError` when the broker exits, `TimeoutError` when it does not answer.

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from random import SystemRandom
 
 HOST = "127.0.0.1"
@@ -50,19 +51,21 @@ def listener_properties(ports: Mapping[str, int], protocols: Mapping[str, str], 
     }
 
 
-def free_port() -> int:
-    """A loopback port nobody listens on.
+def free_ports(count: int) -> list[int]:
+    """Loopback ports nobody listens on, all different.
 
-    Below the ephemeral range, so that no outgoing connection takes it while the
+    Below the ephemeral range, so that no outgoing connection takes one while the
     broker is down between a kill and a restart.
     """
     random = SystemRandom()
-    for _ in range(200):
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
+    with ExitStack() as probes:
+        ports: list[int] = []
+        for _ in range(200 * count):
+            port = random.randrange(20_000, 32_000)
+            probe = probes.enter_context(socket.socket())
+            with suppress(OSError):
                 probe.bind((HOST, port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no free loopback port between 20000 and 32000; stop what listens there and try again")
+                ports.append(port)
+            if len(ports) == count:
+                return ports
+    raise OSError("no free loopback ports between 20000 and 32000; stop what listens there and try again")

@@ -56,7 +56,7 @@ def test_replays_of_a_topic_leave_no_trace(kafka: Kafka, config: Path, tmp_path:
     assert topic["events"] == file["events"] == trained["events"] == COUNT
     assert topic["digest"] == file["digest"] == tuned["base"]["digest"]
     assert part["events"] == 50
-    assert groups(kafka) == before
+    assert groups(kafka) <= before
 
 
 def test_a_future_range_of_a_topic_is_refused(config: Path) -> None:

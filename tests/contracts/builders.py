@@ -7,7 +7,7 @@ from npstream.errors import StateCorrupt
 from npstream.port import Broker, Log
 from npstream.records import Channel, Headers, Output, Pointer, Position, Proof, Record, Share
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """No test waits longer for something that must happen."""
 
 Plain = tuple[bytes | None, bytes | None, Headers, int]

@@ -21,7 +21,8 @@ def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, lo
         ]
     )
 
-    eventually(lambda: len(values(log, Channel.CHECKPOINTS, 2)) == 2)
+    places = [(channel, partition) for channel in Channel for partition in (0, 2)]
+    eventually(lambda: all(ends.stable == ends.high for ends in log.all_ends(places).values()))
     assert values(log, Channel.DECISIONS, 0) == [b"a", b"b"]
     assert values(log, Channel.DEAD_LETTERS, 0) == [b"bad"]
     assert values(log, Channel.DECISIONS, 2) == [b"c"]

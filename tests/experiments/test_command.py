@@ -88,7 +88,7 @@ def test_numbers_in_the_file_are_trusted_until_fresh(tmp_path: Path, capsys: pyt
 @pytest.mark.slow
 def test_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C after the first rows ends at once, without a traceback; the next run keeps those rows as they are."""
-    path, args = tmp_path / "stress.csv", ["stress", "--sets", "prior", "--jobs", "2", "--out", str(tmp_path)]
+    path, args = tmp_path / "stress.csv", ["stress", "--sets", "imb01", "--jobs", "2", "--out", str(tmp_path)]
     program = "from npstream.cli import main; import sys; main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "experiment", *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -105,11 +105,11 @@ def test_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest
 
 
 def wait_for_rows(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Until the first row is on disk; fails when the process ends before or a minute passes."""
-    end = time.monotonic() + 60
+    """Until the first row is on disk; fails when the process ends before or two minutes pass."""
+    end = time.monotonic() + 120
     while not path.exists() or path.read_text().count("\n") < 2:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end, "no row within a minute"
+        assert time.monotonic() < end, "no row within two minutes"
         time.sleep(0.02)
 
 

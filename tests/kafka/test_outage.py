@@ -12,12 +12,13 @@ TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_an_outage_is_outlived(private_kafka: JarKafka) -> None:
     """Idle, the worker waits; a commit ends retryable; whoever comes after finds everything as it was."""
     place = KafkaPlace(private_kafka.bootstrap, TOPICS, "group").create()
     log = place.log()
     log.append(Channel.EVENTS, 0, events(5))
-    broker = place.kafka_broker("a", transaction_timeout_ms=3000, connect_timeout_ms=1000)
+    broker = place.kafka_broker("a", transaction_timeout_ms=8000)
     owner = joined(broker)
     assert offsets(owner.collect(5)) == {0: [0, 1, 2, 3, 4]}
     broker.commit([share(0, 5, [decision(b"before")], chunks(1))])
@@ -42,6 +43,7 @@ def test_an_outage_is_outlived(private_kafka: JarKafka) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_short_outage_in_the_life_of_a_reader_is_not_even_an_error(private_kafka: JarKafka) -> None:
     """A worker that only polls carries on after the broker's restart, with nothing lost and nothing twice."""
     place = KafkaPlace(private_kafka.bootstrap, TOPICS, "group").create()

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
+from npstream.kafka.admin import Admin
 from npstream.records import Channel
 from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, events, eventually, joined, share, values
 from tests.contracts.places import KafkaPlace
@@ -41,15 +42,15 @@ def test_a_second_worker_takes_over_some_partitions(place: KafkaPlace) -> None:
 
 def test_a_static_restart_moves_nothing(place: KafkaPlace) -> None:
     """A worker that leaves politely and comes back finds its partitions, and the others are not disturbed."""
-    first = joined(place.kafka_broker("a"))
-    broker = place.kafka_broker("b")
+    first = joined(place.kafka_broker("a", session_timeout_ms=60_000))
+    broker = place.kafka_broker("b", session_timeout_ms=60_000)
     second = Owner(broker)
     broker.subscribe(second)
     until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
     before, told = set(second.owned), list(first.told)
 
     broker.close(5.0)
-    broker = place.kafka_broker("b")
+    broker = place.kafka_broker("b", session_timeout_ms=60_000)
     again = Owner(broker)
     broker.subscribe(again)
     until([first, again], lambda: again.owned == before)
@@ -74,6 +75,7 @@ def test_a_dynamic_worker_that_leaves_hands_over_at_once(place: KafkaPlace) -> N
 def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) -> None:
     """Busy beyond max_poll_interval_ms it has left the group: it must reset, and which setting to raise is said."""
     idle = joined(place.kafka_broker("a", session_timeout_ms=1500, max_poll_interval_ms=2000))
+    eventually(lambda: Admin(place.config()).group().members == ())
     heir = joined(place.kafka_broker("b"))
     until([heir], lambda: heir.owned == {0, 1, 2})
 
@@ -83,7 +85,7 @@ def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) ->
 
 def test_a_worker_that_slept_beyond_its_session_is_told_that_its_partitions_are_lost(place: KafkaPlace) -> None:
     """Awake again it is told that they are gone, not asked to let go of them."""
-    with zombie(place, "after_poll", session_timeout_ms=1500) as sleeper:
+    with zombie(place, "after_poll", session_timeout_ms=4000) as sleeper:
         heir = joined(place.kafka_broker("b"))
         until([heir], lambda: heir.owned == {0, 1, 2})
 

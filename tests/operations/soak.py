@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(missing, file=sys.stderr)
             return 1
         try:
-            broker.start(180.0)
+            broker.start()
             samples = soak(Site(broker.bootstrap, Path(scratch) / "site", partitions=2), options.minutes, tell)
         finally:
             broker.close()

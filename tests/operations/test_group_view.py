@@ -67,7 +67,7 @@ def test_asking_outlives_brokers_that_go_away(private_kafka: JarKafka) -> None:
         assert [_line(asker) for asker in askers] == ["begun\n"] * 2
         private_kafka.kill()
         assert [_line(asker) for asker in askers] == ["done\n"] * 2
-        private_kafka.start(180.0)
+        private_kafka.start()
 
     ended = [asker.communicate(timeout=60) for asker in askers]
     assert [(asker.returncode, said) for asker, (_, said) in zip(askers, ended, strict=True)] == [(0, "")] * 2

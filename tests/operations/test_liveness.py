@@ -41,7 +41,7 @@ def test_liveness_is_green_through_rebalances_and_an_outage(private_kafka: JarKa
         private_kafka.kill()
         probes = len(probe.answers) + int(AWAY_S / 0.25)
         host.wait_for(lambda: len(probe.answers) > probes, "the outage to last")
-        private_kafka.start(180.0)
+        private_kafka.start()
         private_site.feed(events(50), partition=0)
         private_site.feed(events(50), partition=1)
         host.wait_for(lambda: host.events() == 100, "the host to go on after the outage")

@@ -29,7 +29,7 @@ from npstream.worker.warm import warm_up
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 IDENTITY = Identity("g", "events", "worker-0", "0.0.0", ALGORITHM)
-_WAIT_S = 30.0
+_WAIT_S = 60.0
 
 
 Sample = tuple[str, frozenset[tuple[str, str]]]

@@ -101,19 +101,20 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
     """/livez looks at the loop alone: red while a poll hangs, green when it goes on; readiness does not care."""
     opened = threading.Event()
     opened.set()
-    stage = Stage(tmp_path / "log", http=HttpConfig(port=0, max_age_s=0.3), wrap=lambda broker: Gate(broker, opened))
+    stage = Stage(tmp_path / "log", http=HttpConfig(port=0, max_age_s=2.0), wrap=lambda broker: Gate(broker, opened))
     with stage:
         stage.wait_for(lambda status: status["ready"])
         green = stage.get("livez")
         opened.clear()
-        stage.wait_for(lambda status: status["loop_age_s"] > 0.4)
-        red, ready = stage.get("livez"), stage.get("readyz")
+        stage.wait_for(lambda status: status["loop_age_s"] > 2.0)
+        (red, words), ready = stage.get("livez"), stage.get("readyz")
         opened.set()
         stage.wait_for(lambda status: status["loop_age_s"] < 0.2)
         again = stage.get("livez")
 
     assert green == again == (200, "alive\n")
-    assert red == (503, "the loop has not turned for 0 s\n")
+    assert red == 503
+    assert words.startswith("the loop has not turned for ")
     assert ready == (200, "ready\n")
 
 

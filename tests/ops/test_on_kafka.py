@@ -17,6 +17,7 @@ from npstream.ops.status import Identity, PartitionStatus
 from npstream.ops.stuck import StuckWatch
 from npstream.records import Channel, Topics
 from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker.warm import warm_up
 from tests.broker import Kafka
 from tests.contracts.places import KafkaPlace
 from tests.ops.stage import config, events, reading
@@ -114,6 +115,7 @@ def worker(place: KafkaPlace, slot: str) -> Iterator[Dashboard]:
         dashboard.observer,
     )
     thread = threading.Thread(target=runs.run, daemon=True)
+    warm_up(config())
     dashboard.start()
     thread.start()
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.properties import free_port
+from tests.broker.properties import free_ports
 from tests.deploy.tools import DEPLOY
 
 PERMISSIVE = ("MIT", "BSD", "Apache", "PSF", "MPL-2.0", "0BSD", "Zlib", "CC0")
@@ -101,7 +101,7 @@ def test_an_index_that_does_not_answer_is_told_loudly(
 ) -> None:
     """No connection or no such page: the audit did not happen, and says so instead of calling it sound."""
     if answers is None:
-        code = dependencies.audit(f"http://127.0.0.1:{free_port()}", [("weak", "1.0")])
+        code = dependencies.audit(f"http://127.0.0.1:{free_ports(1)[0]}", [("weak", "1.0")])
     else:
         with index(answers) as address:
             code = dependencies.audit(address, [("weak", "1.0")])

@@ -27,7 +27,7 @@ class Patient:
         self.nudges = 0
         self._lives = [list(life) for life in lives]
         self._continue_at: float | None = None
-        self._born_at = 0.0
+        self._settled_at: float | None = None
         self._nudged = False
 
     @property
@@ -39,12 +39,14 @@ class Patient:
         """Start it when it is down, let it go on when it was stopped long enough."""
         if not self.worker.running:
             self._bury()
-            self._born_at = now
+            self._settled_at = None
             self.worker.start(",".join(map(str, self._lives[0] if self._lives else ())))
         elif self.worker.stopped:
             self._hold(now)
-        elif self._waits_for_replay() and now - self._born_at > _NUDGE_S:
-            self._nudge()
+        elif self._waits_for_replay() and self.worker.owned():
+            self._settled_at = self._settled_at or now
+            if now - self._settled_at > _NUDGE_S:
+                self._nudge()
 
     def _bury(self) -> None:
         code, self._continue_at = self.worker.returncode, None

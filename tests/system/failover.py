@@ -28,7 +28,7 @@ class Failover:
     per_second: float = 900.0
     holds_s: tuple[float, ...] = (8.5,)
     broker_faults: tuple[BrokerFault, ...] = (BrokerFault(0.4),)
-    timeout_s: float = 220.0
+    timeout_s: float = 400.0
 
 
 @dataclass(frozen=True, slots=True)

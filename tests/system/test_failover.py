@@ -13,7 +13,7 @@ SEED = 20_261_116
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(500)
 def test_whatever_dies_the_decisions_are_those_of_an_undisturbed_run(private_kafka: JarKafka, tmp_path: Path) -> None:
     """
     Three workers are killed at every named point and stopped beyond their session
