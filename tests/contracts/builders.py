@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from npstream.errors import StateCorrupt
-from npstream.port import Broker, Log
+from npstream.port import Broker, Log, Place
 from npstream.records import Channel, Headers, Output, Pointer, Position, Proof, Record, Share
 
 PATIENCE_S = 60.0
@@ -119,6 +119,11 @@ def offsets(got: Mapping[int, list[Record]]) -> dict[int, list[int]]:
 def values(log: Log, channel: Channel, partition: int) -> list[bytes | None]:
     """The committed values of a partition, in order."""
     return [record.value for record in log.read(channel, partition, 0, 2**40)]
+
+
+def settled(log: Log, places: Sequence[Place]) -> bool:
+    """Whether every transaction that touched these is decided, and its marker written."""
+    return all(ends.stable == ends.high for ends in log.all_ends(places).values())
 
 
 def eventually(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:

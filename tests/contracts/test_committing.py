@@ -5,7 +5,7 @@ import pytest
 from npstream.errors import NpstreamError, Retryable, StateCorrupt
 from npstream.port import Log
 from npstream.records import Channel, Output, Pointer, Position
-from tests.contracts.builders import chunks, decision, events, eventually, joined, share, values
+from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share, values
 from tests.contracts.places import PARTITIONS, Place
 
 
@@ -22,7 +22,7 @@ def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, lo
     )
 
     places = [(channel, partition) for channel in Channel for partition in (0, 2)]
-    eventually(lambda: all(ends.stable == ends.high for ends in log.all_ends(places).values()))
+    eventually(lambda: settled(log, places))
     assert values(log, Channel.DECISIONS, 0) == [b"a", b"b"]
     assert values(log, Channel.DEAD_LETTERS, 0) == [b"bad"]
     assert values(log, Channel.DECISIONS, 2) == [b"c"]

@@ -27,7 +27,7 @@ def test_the_ends_follow_what_is_written(place: Place, log: Log) -> None:
 
 
 def test_many_ends_are_those_asked_for_one_by_one(log: Log) -> None:
-    """Each place gets its own range, in whatever order they are asked for; none are asked for nothing."""
+    """Each place gets its own range, in whatever order they are asked for."""
     log.append(Channel.EVENTS, 0, events(3))
     log.append(Channel.EVENTS, 2, events(5))
     log.append(Channel.DECISIONS, 0, events(7))

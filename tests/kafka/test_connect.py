@@ -20,7 +20,7 @@ from npstream.kafka.admin import Admin
 from npstream.kafka.blueprint import Wishes
 from npstream.records import Channel, Topics
 from tests.broker import JarKafka, create_topics
-from tests.contracts.builders import chunks, decision, events, eventually, joined, share
+from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share
 
 _USERS = {name: f"{name}-secret" for name in ("full", "blind", "groupless", "idless", "mute")}
 _READ, _WRITE, _DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
@@ -204,7 +204,7 @@ def test_a_full_send_queue_is_waited_for(secured: JarKafka) -> None:
     broker.commit([share(0, 1, [decision(b"%d" % n) for n in range(1000)], chunks(1))])
 
     broker.read_checkpoint(0, broker.committed(0).pointer)  # type: ignore[union-attr]
-    eventually(lambda: (ends := log.ends(Channel.DECISIONS, 0)).stable == ends.high)
+    eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
     written = [record.value for record in log.read(Channel.DECISIONS, 0, before, 2**40)]
     assert written == [b"%d" % n for n in range(1000)]
     broker.abandon()

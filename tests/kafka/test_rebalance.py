@@ -11,7 +11,18 @@ from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
 from npstream.kafka.admin import Admin
 from npstream.records import Channel
-from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, events, eventually, joined, share, values
+from tests.contracts.builders import (
+    PATIENCE_S,
+    Owner,
+    chunks,
+    decision,
+    events,
+    eventually,
+    joined,
+    settled,
+    share,
+    values,
+)
 from tests.contracts.places import KafkaPlace
 from tests.kafka.echo import Echo
 from tests.kafka.zombie import zombie
@@ -75,7 +86,8 @@ def test_a_dynamic_worker_that_leaves_hands_over_at_once(place: KafkaPlace) -> N
 def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) -> None:
     """Busy beyond max_poll_interval_ms it has left the group: it must reset, and which setting to raise is said."""
     idle = joined(place.kafka_broker("a", session_timeout_ms=1500, max_poll_interval_ms=2000))
-    eventually(lambda: Admin(place.config()).group().members == ())
+    admin = Admin(place.config())
+    eventually(lambda: admin.group().members == ())
     heir = joined(place.kafka_broker("b"))
     until([heir], lambda: heir.owned == {0, 1, 2})
 
@@ -122,7 +134,7 @@ def test_a_commit_that_is_always_overtaken_gives_up(place: KafkaPlace, log: Kafk
         broker._publisher.start([share(0, 3, [decision(b"never")], chunks(1))], lambda: stale)()
     broker.abandon()
 
-    eventually(lambda: log.ends(Channel.DECISIONS, 0).stable == log.ends(Channel.DECISIONS, 0).high)
+    eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
     assert values(log, Channel.DECISIONS, 0) == []
 
 

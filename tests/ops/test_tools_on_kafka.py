@@ -17,7 +17,7 @@ from npstream.ops.cluster_checkup import check_stuck
 from npstream.records import Channel
 from tests.backtest.stages import SETTINGS, as_json, mixed, run_cli
 from tests.broker import Kafka
-from tests.contracts.builders import eventually, joined
+from tests.contracts.builders import eventually, joined, settled
 from tests.ops.kafka_stage import KafkaStage
 from tests.system import oracle
 
@@ -232,7 +232,7 @@ def test_the_doctor_tells_a_stuck_transaction_from_a_slow_one(one: KafkaStage, k
         (slow,) = check_stuck(log, config, 1, lambda: now, sleep, wait=False)
         (stuck,) = check_stuck(log, config, 1, lambda: now, sleep)
         producer.abort_transaction(30)
-        eventually(lambda: (ends := log.ends(Channel.EVENTS, 0)).stable == ends.high)
+        eventually(lambda: settled(log, [(Channel.EVENTS, 0)]))
         after = check_stuck(log, config, 1, lambda: now, sleep)
 
     assert slow.level == "note"

@@ -17,6 +17,7 @@ from npstream.kafka.restore import StateReader
 from npstream.partition import PartitionConfig
 from npstream.records import Channel, KeyValue, Position, Topics
 from tests.broker import create_topics
+from tests.contracts.builders import settled
 from tests.system import oracle, patience
 from tests.system.process import WorkerProcess
 from tests.system.spec import WorkerSpec
@@ -106,11 +107,7 @@ class Scene:
     def wait_settled(self) -> None:
         """Wait until each topic is stable to its end: nothing undecided hides anything."""
         places = [(channel, p) for channel in Channel for p in range(self.partitions)]
-
-        def settled() -> bool:
-            return all(ends.stable == ends.high for ends in self.log.all_ends(places).values())
-
-        patience.wait_until(settled, "every transaction to be decided", _SETTLE_S)
+        patience.wait_until(lambda: settled(self.log, places), "every transaction to be decided", _SETTLE_S)
 
     def compare(self, changes: dict[int, oracle.Changes] | None = None) -> int:
         """Compare what is published with the oracle; answer how many records are equal. Raises `Different`."""

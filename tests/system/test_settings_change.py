@@ -22,14 +22,15 @@ def test_a_change_counts_from_the_offset_it_is_recorded_at(kafka: Kafka, tmp_pat
     frozen = _with(scene.config, tau=0.3, learning=False)
     worker = scene.worker("w0", batch_max=50, every_events=10**9)
     try:
-        for partition in range(2):
-            scene.append(partition, stream(2000, 3, partition)[:1500])
+        events = [stream(2000, 3, partition) for partition in range(2)]
+        for partition, own in enumerate(events):
+            scene.append(partition, own[:1500])
         before = _killed_at(scene, "after_commit:9:kill", scene.config)
         _killed_at(scene, "before_commit:1:kill", tau)
         _killed_at(scene, "after_commit:1:kill", tau)
         changed = _killed_when_all_changed(scene, tau)
-        for partition in range(2):
-            scene.append(partition, stream(2000, 3, partition)[1500:])
+        for partition, own in enumerate(events):
+            scene.append(partition, own[1500:])
         worker.start(spec=replace(worker.spec, config=frozen))
         scene.wait_decided()
         changes = scene.changes()
