@@ -4,9 +4,9 @@ NpstreamError
 ├── SettingsError      operator: fix the configuration; raised before any connection
 ├── UsageError         operator: fix the command line or the file it names
 ├── BadEvent           worker: write a dead letter, go on
-├── PartitionLost      worker: drop the processor, let the new owner continue
 ├── StateCorrupt       worker: pause this partition, tell the operator which key
-├── Retryable          worker: reset in process, within the deadline
+├── Retryable          worker: restart the session, within the deadline
+│   └── Refused        worker: the same, then publish partitions one by one and pause the one it comes back for
 └── Fatal              worker: abort the transaction, exit non-zero
 """
 
@@ -39,16 +39,27 @@ class BadEvent(NpstreamError):
         self.detail = detail
 
 
-class PartitionLost(NpstreamError):
-    """The partition belongs to another worker now; nothing of it may be published."""
-
-
 class StateCorrupt(NpstreamError):
     """Stored state cannot be trusted. The partition is paused until an operator acts."""
 
 
 class Retryable(NpstreamError):
     """The log or its client is in an unclear state: drop everything and restore."""
+
+
+class Refused(Retryable):
+    """What was read or published may itself be the cause, so that a new session would meet it again.
+
+    `partition` is the one it happened in, where that is known. `strikes` is how
+    often it must happen to one partition alone, at the same offset, before that
+    partition is paused: once for what is refused by name, more often for what
+    nobody has a name for.
+    """
+
+    def __init__(self, message: str, partition: int | None = None, strikes: int = 1) -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.strikes = strikes
 
 
 class Fatal(NpstreamError):

@@ -57,8 +57,8 @@ class Broker(Protocol):
     """Exactly-once access to the four topics for one worker.
 
     Raises `Retryable` for anything unclear (the worker then calls `abandon` and
-    builds a new one), `Fatal` for what a new one would not cure, `PartitionLost`
-    when a commit was refused because ownership moved.
+    builds a new one), `Refused` when the records themselves may be the cause, and
+    `Fatal` for what a new one would not cure.
     """
 
     def subscribe(self, listener: Listener) -> None:

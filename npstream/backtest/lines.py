@@ -92,7 +92,7 @@ def _exported(path: Path, given: list[tuple[int, Any]]) -> list[tuple[int, Recor
 
 
 def _record(document: Any) -> tuple[int, Record]:
-    headers = tuple((name, _bytes(content)) for name, content in document.get("headers", ()))
+    headers = [(name, _bytes(content)) for name, content in document.get("headers", ())]
     key, value = _bytes(document.get("key")), _bytes(document["value"])
     return int(document["partition"]), Record(int(document["offset"]), int(document["timestamp"]), key, value, headers)
 

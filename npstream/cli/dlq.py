@@ -152,11 +152,14 @@ def redrive(
         found = send_back(log, topic, chosen(log, choice), dry_run=dry_run, pace=pace, chunk=chunk)
     if as_json:
         partitions = {str(partition): count for partition, count in found.by_partition.items()}
-        echo_json({"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "partitions": partitions})
+        counts = {"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "truncated": found.truncated}
+        echo_json({**counts, "partitions": partitions})
         return
     click.echo(f"{'would send' if dry_run else 'sent'} {found.sent} events to the end of {topic}; order is not kept")
     if found.foreign:
         click.echo(f"left out {found.foreign} that came from another topic")
+    if found.truncated:
+        click.echo(f"left out {found.truncated} that are not whole: send them again from where they came from")
 
 
 @contextmanager

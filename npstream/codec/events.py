@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind
 from npstream.codec.f32_events import decode_f32
 from npstream.codec.json_events import compile_reader, decode_json
+from npstream.codec.screen import unusable
+from npstream.errors import BadEvent
 from npstream.records import Record
 
 __all__ = ["REASONS", "Decoded", "EventConfig", "EventDecoder", "EventId", "Kind"]
@@ -26,5 +30,22 @@ class EventDecoder:
             compile_reader(self._config)
 
     def decode(self, records: Sequence[Record]) -> Decoded:
-        """Decode a batch; bad events are told in `Decoded.errors`, never raised."""
-        return self._decode(records, self._config)
+        """Decode a batch; bad events are reported in `Decoded.errors`, never raised."""
+        bad = unusable(records)
+        if not bad:
+            return self._decode(records, self._config)
+        good = [index for index in range(len(records)) if index not in bad]
+        return _spread(self._decode([records[index] for index in good], self._config), good, bad)
+
+
+def _spread(decoded: Decoded, good: list[int], bad: dict[int, BadEvent]) -> Decoded:
+    """The rows of the good records where they belong, between those of the bad ones."""
+    n, d = len(good) + len(bad), decoded.x.shape[1]
+    kinds, ids = [int(Kind.BAD)] * n, list[EventId | None]([None]) * n
+    x, score, y = np.zeros((n, d), np.float32), np.zeros(n), np.zeros(n, np.int8)
+    x[good], score[good], y[good] = decoded.x, decoded.score, decoded.y
+    for row, index in enumerate(good):
+        kinds[index], ids[index] = decoded.kinds[row], decoded.ids[row]
+    errors = {good[row]: error for row, error in decoded.errors.items()} | bad
+    bad_ids = {good[row]: identity for row, identity in decoded.bad_ids.items()}
+    return Decoded(kinds, ids, x, score, y, errors, bad_ids)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from npstream.records import Channel, Topics
 
 _FOREVER = str(2**63 - 1)
-_HEADROOM_BYTES = 65_536
-"""A dead letter is the event plus headers that say why; a decision carries the event's key and trace headers."""
-_DEFAULT_MAX_BYTES = 1_048_588
+_MAX_BYTES = 1_048_588
+"""Kafka's own default. All that a worker writes fits, uncompressed, however large its events are: see `codec.screen`,
+`codec.dead_letters` and `codec.chunks`."""
 
+_ROOM = {"max.message.bytes": str(_MAX_BYTES)}
 _EVENT_TIME = {
     "message.timestamp.type": "CreateTime",
     # A decision has its event's timestamp, whatever it is; Kafka 4 would refuse one more than an hour ahead.
@@ -17,6 +18,7 @@ _EVENT_TIME = {
     "message.timestamp.after.max.ms": _FOREVER,
 }
 _COMPACTED = {
+    **_ROOM,
     "cleanup.policy": "compact",
     "message.timestamp.type": "CreateTime",
 }
@@ -106,7 +108,7 @@ def plan(topics: Topics, found: Mapping[str, TopicState], known: set[str], wishe
     if events is None:
         actions.append(Create(topics.events, partitions, wishes.replication, _known(_EVENT_TIME, known)))
     for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS, Channel.CHECKPOINTS):
-        needed, chosen = _settings(channel, events, wishes)
+        needed, chosen = _settings(channel, wishes)
         name = topics.names()[channel]
         state = found.get(name)
         if state is None:
@@ -116,21 +118,15 @@ def plan(topics: Topics, found: Mapping[str, TopicState], known: set[str], wishe
     return actions
 
 
-def _settings(channel: Channel, events: TopicState | None, wishes: Wishes) -> tuple[dict[str, str], dict[str, str]]:
+def _settings(channel: Channel, wishes: Wishes) -> tuple[dict[str, str], dict[str, str]]:
     """(settings correctness needs, settings we choose for a new topic)."""
     durable = {"min.insync.replicas": "2"} if wishes.replication >= 3 else {}
     if channel is Channel.CHECKPOINTS:
         return _COMPACTED, {**_TIDY, **durable}
-    room = max_message_bytes(events) + _HEADROOM_BYTES
     return (
-        {**_EVENT_TIME, "max.message.bytes": str(room)},
+        {**_EVENT_TIME, **_ROOM},
         {"cleanup.policy": "delete", "retention.ms": str(wishes.retention_ms), **durable},
     )
-
-
-def max_message_bytes(events: TopicState | None) -> int:
-    """The largest record batch the events topic takes."""
-    return int(events.config.get("max.message.bytes", _DEFAULT_MAX_BYTES)) if events else _DEFAULT_MAX_BYTES
 
 
 def _repairs(state: TopicState, partitions: int, needed: Mapping[str, str]) -> list[Action]:

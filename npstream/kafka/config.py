@@ -12,8 +12,10 @@ from npstream.records import Topics
 Option = str | int | float | bool
 ClientSettings = dict[str, Option]
 
-MESSAGE_MAX_BYTES = 16_000_000
-"""The client's own limit, far above any topic's: how large a record may be is the topic's to say."""
+RECORD_MAX_BYTES = 1_000_000
+"""The client's own limit for what a worker writes: below it lies every output, above it every topic's default."""
+TOOL_RECORD_MAX_BYTES = 16_000_000
+"""For tools that write events: how large one may be is the topic's to say."""
 
 SECURITY = {
     "protocol": "security.protocol",
@@ -145,12 +147,12 @@ def producer_settings(config: KafkaConfig) -> ClientSettings:
         "retry.backoff.ms": 10,
         "queue.buffering.max.messages": 200_000,
         "queue.buffering.max.kbytes": 131_072,
-        "message.max.bytes": MESSAGE_MAX_BYTES,
         **common_settings(config),
         "client.id": config.transactional_id,
         "transactional.id": config.transactional_id,
         "transaction.timeout.ms": config.transaction_timeout_ms,
         "message.timeout.ms": config.transaction_timeout_ms,
+        "message.max.bytes": RECORD_MAX_BYTES,
         "enable.idempotence": True,
         "acks": "all",
     }

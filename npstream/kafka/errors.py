@@ -1,12 +1,14 @@
 """The client's errors, translated into our tree in one table.
 
-Only what a new connection would not cure is `Fatal`. Whatever is not listed is
-unclear, and unclear means `Retryable`: drop everything and restore.
+Only what a new connection would not cure is `Fatal`. What comes and goes with
+brokers, networks and groups is `Retryable`: drop everything and restore. What
+is refused for the sake of a record is `Refused`, and so, after it has come back
+some times, is whatever is not listed.
 """
 
 from confluent_kafka import KafkaError, KafkaException
 
-from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.errors import Fatal, NpstreamError, Refused, Retryable
 from npstream.kafka.config import KafkaConfig
 
 _TWIN = (
@@ -14,6 +16,10 @@ _TWIN = (
     "give each worker its own kafka.slot, or stop one of them"
 )
 _LOGIN = "brokers at {bootstrap} refused the login: check kafka.security (protocol, mechanism, username, password)"
+_INTERCEPTED = (
+    "the brokers refuse a record: compare the settings of {decisions!r}, {dead_letters!r} and {checkpoints!r} with "
+    "what `npstream init --dry-run` wants, lift what forbids it (a policy, a schema check), then restart"
+)
 _INIT = "run `npstream init`, or correct topics"
 
 _FATAL = {
@@ -46,18 +52,32 @@ _FATAL = {
         "the brokers refuse the session timeout: set kafka.session_timeout_ms between their "
         "group.min.session.timeout.ms and group.max.session.timeout.ms"
     ),
-    KafkaError.MSG_SIZE_TOO_LARGE: (
-        "a record is larger than its topic allows: raise max.message.bytes of {dead_letters!r} above that of "
-        "{events!r} (`npstream init` does), or lower events.max_bytes"
-    ),
-    KafkaError.INVALID_TIMESTAMP: (
-        "a topic refuses the events' timestamps: lift message.timestamp.before.max.ms and "
-        "message.timestamp.after.max.ms on {decisions!r} and {dead_letters!r} (`npstream init` does)"
-    ),
     KafkaError.UNSUPPORTED_VERSION: "the brokers are too old for group transactions: use Kafka 2.5 or newer",
     KafkaError._UNSUPPORTED_FEATURE: "the brokers are too old for transactions: use Kafka 2.5 or newer",
     KafkaError._INVALID_ARG: "the client refuses its settings: correct kafka.options",
 }
+
+_REFUSED = {
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "a record is larger than its topic allows: raise max.message.bytes of {decisions!r}, {dead_letters!r} and "
+        "{checkpoints!r} to 1048588 or more (`npstream init` does), then restart"
+    ),
+    KafkaError.INVALID_TIMESTAMP: (
+        "a topic refuses the events' timestamps: lift message.timestamp.before.max.ms and "
+        "message.timestamp.after.max.ms on {decisions!r} and {dead_letters!r} (`npstream init` does), then restart"
+    ),
+    KafkaError.INVALID_MSG_SIZE: _INTERCEPTED,
+    KafkaError.RECORD_LIST_TOO_LARGE: _INTERCEPTED,
+    KafkaError.INVALID_RECORD: _INTERCEPTED,
+    KafkaError.POLICY_VIOLATION: _INTERCEPTED,
+    KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT: _INTERCEPTED,
+    KafkaError.UNSUPPORTED_COMPRESSION_TYPE: _INTERCEPTED,
+    KafkaError.OFFSET_METADATA_TOO_LARGE: (
+        "the brokers allow too little metadata beside an offset: raise their offset.metadata.max.bytes to 4096, "
+        "then restart"
+    ),
+}
+"""Refused for the sake of what was sent: it would be refused again."""
 
 _RETRYABLE = {
     KafkaError._TRANSPORT: "brokers at {bootstrap} cannot be reached: check that they run and that the network is up",
@@ -98,6 +118,70 @@ PASSING = frozenset(
 )
 """What a consumer may report while it reconnects by itself, its place in the log unharmed."""
 
+WEATHER = PASSING | {
+    KafkaError.UNKNOWN,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+    KafkaError.STALE_CTRL_EPOCH,
+    KafkaError.STALE_BROKER_EPOCH,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.INVALID_TXN_STATE,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.DUPLICATE_SEQUENCE_NUMBER,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.TRANSACTION_COORDINATOR_FENCED,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+    KafkaError.TRANSACTION_ABORTABLE,
+    KafkaError.MEMBER_ID_REQUIRED,
+    KafkaError.FENCED_MEMBER_EPOCH,
+    KafkaError.STALE_MEMBER_EPOCH,
+    KafkaError.GROUP_ID_NOT_FOUND,
+    KafkaError.GROUP_MAX_SIZE_REACHED,
+    KafkaError.UNKNOWN_TOPIC_ID,
+    KafkaError.INCONSISTENT_TOPIC_ID,
+    KafkaError.REBOOTSTRAP_REQUIRED,
+    KafkaError.FETCH_SESSION_ID_NOT_FOUND,
+    KafkaError.INVALID_FETCH_SESSION_EPOCH,
+    KafkaError._STATE,
+    KafkaError._DESTROY,
+    KafkaError._DESTROY_BROKER,
+    KafkaError._UNKNOWN_BROKER,
+    KafkaError._UNKNOWN_GROUP,
+    KafkaError._NODE_UPDATE,
+    KafkaError._ISR_INSUFF,
+    KafkaError._CRIT_SYS_RESOURCE,
+    KafkaError._INTR,
+    KafkaError._FAIL,
+    KafkaError._FATAL,
+    KafkaError._RETRY,
+    KafkaError._OUTDATED,
+    KafkaError._CONFLICT,
+    KafkaError._IN_PROGRESS,
+    KafkaError._PREV_IN_PROGRESS,
+    KafkaError._WAIT_CACHE,
+    KafkaError._QUEUE_FULL,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._ASSIGNMENT_LOST,
+    KafkaError._REVOKE_PARTITIONS,
+    KafkaError._ASSIGN_PARTITIONS,
+    KafkaError._NO_OFFSET,
+    KafkaError._GAPLESS_GUARANTEE,
+}
+"""What comes and goes with brokers, networks, groups and transactions, whatever the records hold."""
+
+STRIKES = 3
+"""An error without a name must come back this often for one partition alone before its records are held to be why."""
+
 FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 LOGIN = frozenset(
     {
@@ -122,16 +206,27 @@ def kafka_error(error: BaseException) -> KafkaError | None:
     return None
 
 
-def translate(error: BaseException | KafkaError, doing: str, config: KafkaConfig) -> NpstreamError:
-    """Our error for the client's, saying what was being done and what to do next."""
+def translate(
+    error: BaseException | KafkaError, doing: str, config: KafkaConfig, partition: int | None = None
+) -> NpstreamError:
+    """Our error for the client's, saying what was being done, in which partition if in one, and what to do next."""
     found = error if isinstance(error, KafkaError) else kafka_error(error)
     if found is None:
-        return Retryable(f"{doing}: {type(error).__name__}: {error}")
+        said = f"{doing}: {type(error).__name__}: {error}"
+        return Retryable(said) if partition is None else Refused(said, partition, STRIKES)
     code = _underlying(found)
-    kind: type[NpstreamError] = Fatal if code in _FATAL else Retryable
-    advice = _FATAL.get(code) or _RETRYABLE.get(code)
+    advice = _FATAL.get(code) or _REFUSED.get(code) or _RETRYABLE.get(code)
     said = f"{found.name()}: {found.str()}"
-    named = kind(f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}")
+    text = f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}"
+    named: NpstreamError
+    if code in _FATAL:
+        named = Fatal(text)
+    elif code in _REFUSED:
+        named = Refused(text, partition)
+    elif code in _RETRYABLE or code in WEATHER or found.retriable():
+        named = Retryable(text)
+    else:
+        named = Refused(text, partition, STRIKES)
     named.cause = found.name()
     return named
 

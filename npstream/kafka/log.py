@@ -10,9 +10,10 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
-from npstream.kafka.config import MESSAGE_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
+from npstream.kafka.config import TOOL_RECORD_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
 from npstream.kafka.connect import partition_count
-from npstream.kafka.errors import PASSING, translate
+from npstream.kafka.errors import translate
+from npstream.kafka.messages import headers_of, is_passing, read_problem, record_of, speaks_of_partition
 from npstream.port import Ends, Place, Start
 from npstream.records import Channel, Headers, Record
 
@@ -97,22 +98,20 @@ class KafkaLog:
 
     def _until_eof(self, consumer: Consumer, place: TopicPartition) -> Iterator[Record]:
         """Records up to the stable end; that lies at or beyond any end asked for, so it always comes."""
-        heard = time.monotonic()
+        heard, next_offset = time.monotonic(), place.offset
         while True:
             messages = consumer.consume(_PAGE, 0.05)
-            for message in messages:
+            for message, headers in zip(messages, headers_of(messages), strict=True):
                 error = message.error()
                 if error is None:
-                    yield Record(
-                        message.offset() or 0,
-                        message.timestamp()[1],
-                        message.key(),
-                        message.value(),
-                        message.headers() or (),  # type: ignore[arg-type]
-                    )
+                    record = record_of(message, headers)
+                    next_offset = record.offset + 1
+                    yield record
                 elif error.code() == KafkaError._PARTITION_EOF:
                     return
-                elif not (error.retriable() or error.code() in PASSING):
+                elif speaks_of_partition(error):
+                    raise read_problem(error, place.topic, place.partition, next_offset)
+                elif not is_passing(error):
                     raise KafkaException(error)
             # The silence is counted from here: whoever takes the records may have been busy for long.
             if messages:
@@ -145,7 +144,7 @@ class KafkaLog:
 
     def _writer(self, topic: str) -> Producer:
         if self._producer is None:
-            settings: ClientSettings = {"linger.ms": 5, "message.max.bytes": MESSAGE_MAX_BYTES}
+            settings: ClientSettings = {"linger.ms": 5, "message.max.bytes": TOOL_RECORD_MAX_BYTES}
             settings |= common_settings(self._config) | {"enable.idempotence": True, "acks": "all"}
             self._producer = new_producer(settings, self._sink)
             # Connect first: an idempotent client without a broker waits for a timer of half a second.

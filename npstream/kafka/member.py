@@ -12,7 +12,8 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Me
 from npstream.errors import Retryable, StateCorrupt
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
 from npstream.kafka.config import KafkaConfig, common_settings, member_settings
-from npstream.kafka.errors import PASSING, translate
+from npstream.kafka.errors import translate
+from npstream.kafka.messages import headers_of, is_passing, read_problem, speaks_of_partition
 from npstream.kafka.orphans import GroupView, OrphanWatch
 from npstream.port import Listener
 from npstream.records import Batch, Record
@@ -23,8 +24,6 @@ GATHER_S = 0.005
 _MOMENT_S = 0.05
 """What librdkafka is asked in the moment in which it ends its membership, it never answers, and whoever asks holds
 the interpreter meanwhile. Closing calls back, and callbacks ask: they let that moment pass first."""
-
-_DELETED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
 @dataclass(slots=True)
@@ -53,6 +52,7 @@ class Member:
         self._owned: dict[int, _Owned] = {}
         self._let_go: set[int] = set()
         self._rewind: set[int] = set()
+        self._unreadable: dict[int, KafkaError] = {}
         self._kept: BaseException | None = None
         self._leaving = False
 
@@ -80,6 +80,7 @@ class Member:
         """Wait for records, at most `timeout_s`; ownership changes are told on the way."""
         self._let_go.clear()
         self._rewind.clear()
+        self._pause_unreadable()
         self._maybe_stir()
         with self._translated("reading events"):
             messages = self._consume(max_records, timeout_s)
@@ -119,14 +120,13 @@ class Member:
     def _batches(self, messages: Sequence[Message]) -> list[Batch]:
         active: dict[int, list[Record]] = {p: [] for p, owned in self._owned.items() if not owned.paused}
         new: Callable[[type[Record], tuple[object, ...]], Record] = tuple.__new__  # the constructor costs twice as much
-        for message in messages:
+        for message, headers in zip(messages, headers_of(messages), strict=True):
             if message.error() is not None:
                 self._heed(message)
                 continue
             records = active.get(message.partition())  # type: ignore[arg-type]
             if records is not None:
-                timestamp_ms = message.timestamp()[1]
-                fields = (message.offset(), timestamp_ms, message.key(), message.value(), message.headers() or ())
+                fields = (message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
                 records.append(new(Record, fields))
         return [Batch(p, records) for p, records in active.items() if records and self._accept(p, records)]
 
@@ -147,28 +147,25 @@ class Member:
         return True
 
     def _heed(self, message: Message) -> None:
-        """An error among the messages: tell the listener, log it, or raise it."""
+        """An error among the messages: keep it for its partition when it would come back, log it, or raise it."""
         error, partition = message.error(), message.partition()
         assert error is not None
-        if error.code() in _DELETED and partition in self._owned:
-            self._fail(partition, error)
-        elif error.retriable() or error.code() in PASSING:
+        if is_passing(error):
             self._logger.warning("kafka consumer: %s: %s", error.name(), error.str())
+        elif partition in self._owned and speaks_of_partition(error):
+            self._unreadable[partition] = error
         else:
-            raise translate(error, "reading events", self._config)
+            raise translate(error, "reading events", self._config, partition if partition in self._owned else None)
 
-    def _fail(self, partition: int, error: KafkaError) -> None:
-        assert self._listener is not None
-        offset = self._owned[partition].next_offset
-        self.pause(partition)
-        self._listener.on_failed(
-            partition,
-            StateCorrupt(
-                f"{self._topic}/{partition}: the events from offset {offset} on were deleted before they were read "
-                f"({error.str()}): retention is shorter than the lag; reset the partition to start anew, then raise "
-                "retention.ms or retention.bytes"
-            ),
-        )
+    def _pause_unreadable(self) -> None:
+        """Pause what could not be read on in the last poll, now that the records before it have been handed out."""
+        unreadable, self._unreadable = self._unreadable, {}
+        for partition, error in unreadable.items():
+            owned = self._owned.get(partition)
+            if owned is not None and not owned.paused and self._listener is not None:
+                self.pause(partition)
+                problem = read_problem(error, self._topic, partition, owned.next_offset)
+                self._listener.on_failed(partition, problem)
 
     def pause(self, partition: int) -> None:
         """Hand out nothing of an owned partition until it is assigned anew."""

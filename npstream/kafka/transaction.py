@@ -132,7 +132,7 @@ class Publisher:
         self._producer.begin_transaction()
         self._open = True
         failpoints.hit("begin")
-        firsts = {share.partition: self._send(share) for share in shares}
+        firsts = {share.partition: self._try_send(share) for share in shares}
         self.produce_s += time.monotonic() - self._began
         metadata = group_metadata()
         self._caller.start(lambda: self._finish(shares, firsts, metadata))
@@ -163,6 +163,14 @@ class Publisher:
         self._open = False
         failpoints.hit("after_commit")
         return pointers
+
+    def _try_send(self, share: Share) -> list[Message]:
+        """As `_send`; a record that the client does not take is an error of its partition, not of the transaction."""
+        try:
+            return self._send(share)
+        except (KafkaException, TypeError, ValueError, OverflowError) as error:
+            doing = f"publishing decisions of {self._names[0]}/{share.partition}"
+            raise self._give_up(error, doing, share.partition) from error
 
     def _send(self, share: Share) -> list[Message]:
         """Hand one share to the client; the list gets the delivery report of its first chunk."""
@@ -242,13 +250,13 @@ class Publisher:
         position = replace(share.position, pointer=pointer)
         return TopicPartition(self._names[0], share.partition, position.next_offset, encode_position(position))
 
-    def _give_up(self, error: BaseException) -> NpstreamError:
+    def _give_up(self, error: BaseException, doing: str = "committing", partition: int | None = None) -> NpstreamError:
         self._usable = False
         found = kafka_error(error)
         open_s = (self._ended or time.monotonic()) - self._began
         if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
             return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
-        return translate(found or error, "committing", self._config)
+        return translate(found or error, doing, self._config, partition)
 
     def close(self, timeout_s: float) -> None:
         """Let go of the producer and of what it still holds. Never raises."""

@@ -66,10 +66,11 @@ def counted(letters: Iterable[DeadLetter], limit: int) -> tuple[Counter[str], li
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What a redrive did: sent (or would have), and left out because they came from another topic."""
+    """What a redrive did: sent (or would have), and left out: from another topic, or not whole any more."""
 
     sent: int
     foreign: int
+    truncated: int
     by_partition: dict[int, int]
 
 
@@ -81,7 +82,7 @@ def redrive(
     Order is not kept: they come after everything that followed them. After every
     `chunk` of them `pace` is told how many were sent so far and may wait.
     """
-    sent, foreign = 0, 0
+    sent, foreign, truncated = 0, 0, 0
     by_partition: Counter[int] = Counter()
     own = iter(letters)
     while few := list(islice(own, chunk)):
@@ -90,18 +91,19 @@ def redrive(
                 log.append(Channel.EVENTS, partition, records)
             by_partition[partition] += len(records)
         foreign += sum(letter.topic != topic for letter in few)
+        truncated += sum(letter.topic == topic and letter.truncated is not None for letter in few)
         sent = by_partition.total()
         pace(sent)
-    return Redriven(sent, foreign, dict(sorted(by_partition.items())))
+    return Redriven(sent, foreign, truncated, dict(sorted(by_partition.items())))
 
 
 def _events(
     letters: Sequence[DeadLetter], topic: str
 ) -> dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]]:
-    """The events in the letters of one topic, by the partition each came from, in order."""
+    """The whole events in the letters of one topic, by the partition each came from, in order."""
     found: dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]] = {}
     for letter in letters:
-        if letter.topic == topic:
+        if letter.topic == topic and letter.truncated is None:
             event = (letter.key, letter.value, letter.headers, letter.timestamp_ms)
             found.setdefault(letter.partition, []).append(event)
     return found
@@ -127,6 +129,7 @@ def letter_json(letter: DeadLetter, text_of: Callable[[bytes | None], Any]) -> d
         "timestamp": letter.timestamp_ms,
         "reason": letter.reason,
         "detail": letter.detail,
+        "truncated": letter.truncated,
         "key": text_of(letter.key),
         "headers": [[name, text_of(content)] for name, content in letter.headers],
         "value": text_of(letter.value),
@@ -152,6 +155,7 @@ def letter_text(letter: DeadLetter) -> str:
         f"{letter.topic}/{letter.partition} offset {letter.offset}, {_when(letter)}",
         f"  reason     {letter.reason}",
         f"  detail     {letter.detail}",
+        *([f"  truncated  {letter.truncated}"] if letter.truncated else []),
         f"  key        {letter.key!r}",
         *([headers] if headers else []),
         f"  value      {letter.value!r}",

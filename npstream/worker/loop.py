@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import structlog
 
 from npstream import failpoints
-from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
+from npstream.errors import Fatal, NpstreamError, Refused, Retryable, StateCorrupt
 from npstream.observe import Observer
 from npstream.partition import Step
 from npstream.port import Broker, Landing, Log
 from npstream.records import Batch, Record, Share
 from npstream.worker.reading import reading_of
+from npstream.worker.refusals import UNKNOWN, Refusals
 from npstream.worker.restore import Origin, restore
 from npstream.worker.task import PartitionTask
 
@@ -83,6 +84,8 @@ class Worker:
         self._log = structlog.get_logger("npstream.worker")
         self._tasks: dict[int, PartitionTask] = {}
         self._paused: dict[int, str] = {}
+        self._refusals = Refusals()
+        self._committed: dict[int, int] = {}
         self._failing_since: float | None = None
         self._staged: list[Share] = []
         self._flight: _Flight | None = None
@@ -126,6 +129,11 @@ class Worker:
                 if self._failing_since is not None and self._clock() - started > _HEALTHY_S:
                     self._failing_since = None
             self._drain()
+        except Refused as error:
+            offset = UNKNOWN if error.partition is None else self._committed.get(error.partition, UNKNOWN)
+            self._refusals.note(error, offset, self._clock())
+            self._broker.abandon()
+            raise
         except BaseException:
             self._broker.abandon()
             raise
@@ -169,7 +177,8 @@ class Worker:
     def _may_wait(self, batches: Sequence[Batch]) -> bool:
         """Whether a processed batch may wait for the next poll: a full one, since then there is more to read."""
         full = sum(len(records) for _, records in batches) >= self._limits.batch_max
-        return full and self._clock() - self._told_at < _UNTOLD_MAX_S
+        now = self._clock()
+        return full and now - self._told_at < _UNTOLD_MAX_S and not self._refusals.apart(now)
 
     def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
         """Let restored partitions catch up silently; answer the live records of each."""
@@ -215,10 +224,12 @@ class Worker:
         return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
 
     def _commit(self, shares: list[Share]) -> None:
-        """Publish these after what is on its way; on return they stand."""
+        """Publish these after what is on its way; on return they are committed."""
         self._settle()
-        self._staged = shares
-        self._settle()
+        apart = self._refusals.apart(self._clock())
+        for together in [[share] for share in shares] if apart else [shares]:
+            self._staged = together
+            self._settle()
 
     def _settle(self) -> None:
         self._take_off()
@@ -229,7 +240,7 @@ class Worker:
         if self._staged:
             shares, self._staged = self._staged, []
             began = self._clock()
-            with self._noting_aborts():
+            with self._noting_aborts(shares):
                 land = self._broker.start_commit(shares)
             self._flight = _Flight(shares, land, self._clock() - began)
 
@@ -239,20 +250,23 @@ class Worker:
             return
         flight, self._flight = self._flight, None
         began = self._clock()
-        with self._noting_aborts():
+        with self._noting_aborts(flight.shares):
             pointers = flight.land()
         for partition, pointer in pointers.items():
             if partition in self._tasks:  # it may have been paused since
                 self._tasks[partition].committed(pointer)
                 self._untold.add(partition)
+        self._committed |= {share.partition: share.position.next_offset for share in flight.shares}
         self._failing_since = None
         self._observer.committed(flight.shares, flight.seconds + self._clock() - began)
 
     @contextmanager
-    def _noting_aborts(self) -> Iterator[None]:
+    def _noting_aborts(self, shares: Sequence[Share]) -> Iterator[None]:
         try:
             yield
         except NpstreamError as error:
+            if isinstance(error, Refused) and len(shares) == 1:
+                error.partition = shares[0].partition  # nobody else took part
             self._observer.aborted(error.cause)
             raise
 
@@ -291,6 +305,7 @@ class Worker:
         for partition in partitions:
             self._tasks.pop(partition, None)
             self._paused.pop(partition, None)
+            self._committed.pop(partition, None)
             self._untold.discard(partition)
             self._observer.released(partition)
 
@@ -325,8 +340,15 @@ class Worker:
     def _assign(self, partition: int) -> int:
         started = self._clock()
         self._observer.restoring(partition)
-        task = restore(partition, self._broker, self._reader, self._origin, started)
+        self._refusals.check(partition, UNKNOWN)
+        try:
+            task = restore(partition, self._broker, self._reader, self._origin, started)
+        except Refused as error:
+            error.partition = partition
+            raise
+        self._refusals.check(partition, task.replay_to)
         self._tasks[partition] = task
+        self._committed[partition] = task.replay_to
         seconds = self._clock() - started
         self._observer.assigned(partition, seconds, task.processor.next_offset, task.replay_to)
         self._observer.replaying(reading_of(task))

@@ -1,12 +1,17 @@
 """Dead letters: the event untouched, the reason beside it."""
 
+from hashlib import sha256
+
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npstream.codec.dead_letters import ADDED_HEADERS, DeadLetter, dead_letter, read_dead_letter
+from npstream.codec.dead_letters import ADDED_HEADERS, VALUE_MAX_BYTES, DeadLetter, dead_letter, read_dead_letter
+from npstream.codec.screen import HEADERS_MAX_BYTES, KEY_MAX_BYTES, headers_bytes
 from npstream.errors import BadEvent, UsageError
-from npstream.records import Channel, Output, Record
+from npstream.kafka.config import RECORD_MAX_BYTES
+from npstream.records import UNREADABLE_HEADERS, Channel, Headers, Output, Record
 
 ERROR = BadEvent("wrong_length", "x has 2 numbers, 3 expected")
 
@@ -82,3 +87,50 @@ def test_records_of_others_are_refused(position: int) -> None:
     for headers in (missing, damaged, []):
         with pytest.raises(UsageError, match="the record at offset 5 is not a dead letter"):
             read_dead_letter(Record(5, 1, None, b"", headers))
+
+
+def test_what_would_not_fit_is_cut_and_described() -> None:
+    """A long value keeps its first bytes, a long key and long headers vanish; lengths and digests stay."""
+    value, key = b"v" * (VALUE_MAX_BYTES + 1), b"k" * (KEY_MAX_BYTES + 1)
+    event = Record(42, 1000, key, value, [("h", b"x" * HEADERS_MAX_BYTES)])
+
+    letter = read_dead_letter(as_record(dead_letter(event, ERROR, "orders", 3)))
+
+    assert (letter.key, letter.value, letter.headers) == (None, value[:4096], ())
+    assert orjson.loads(letter.truncated or "") == {
+        "headers": {"bytes": HEADERS_MAX_BYTES + 1},
+        "key": {"bytes": KEY_MAX_BYTES + 1, "sha256": sha256(key).hexdigest()},
+        "value": {"bytes": VALUE_MAX_BYTES + 1, "sha256": sha256(value).hexdigest()},
+    }
+
+
+def test_what_just_fits_is_published_whole_and_stays_below_every_topics_default() -> None:
+    """The largest dead letter there is fits a record of a million bytes without compression."""
+    headers: Headers = [("h", b"x" * (HEADERS_MAX_BYTES - 1))]
+    event = Record(2**62, 1000, b"k" * KEY_MAX_BYTES, b"v" * VALUE_MAX_BYTES, headers)
+    long = BadEvent("missing_feature", "d" * 1000)
+
+    made = dead_letter(event, long, "t" * 249, 2**31)
+    letter = read_dead_letter(as_record(made))
+
+    assert (letter.key, letter.value, letter.headers, letter.truncated) == (
+        event.key,
+        event.value,
+        tuple(headers),
+        None,
+    )
+    assert len(made.key or b"") + len(made.value or b"") + headers_bytes(made.headers) < RECORD_MAX_BYTES - 10_000
+
+
+def test_headers_that_cannot_be_read_are_left_out() -> None:
+    """What stands for them in the program is not published."""
+    event = Record(42, 1000, b"k", b"{}", UNREADABLE_HEADERS)
+
+    letter = read_dead_letter(as_record(dead_letter(event, ERROR, "orders", 3)))
+
+    assert (letter.headers, letter.truncated) == ((), None)
+
+
+def as_record(output: Output) -> Record:
+    """The output as it lies in its topic."""
+    return Record(0, output.timestamp_ms, output.key, output.value, output.headers)

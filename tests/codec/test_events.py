@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.events import REASONS, EventConfig, EventDecoder, Kind
-from npstream.records import Record
+from npstream.records import UNREADABLE_HEADERS, Record
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row
 
@@ -149,6 +149,8 @@ def test_every_reason_is_documented_and_can_happen() -> None:
         event(id="", x=[1, 2]),
         event(y=1),
         event(x=[1, 2], kind="other"),
+        event(x=[1, 2])._replace(key=b"k" * 64_001),
+        event(x=[1, 2])._replace(headers=UNREADABLE_HEADERS),
     ]
     seen = {
         *reasons(EventDecoder(config).decode(bad_json)),

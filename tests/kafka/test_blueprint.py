@@ -25,7 +25,7 @@ def test_missing_topics_are_created_with_what_they_need() -> None:
         "message.timestamp.type": "CreateTime",
         "message.timestamp.before.max.ms": FOREVER,
         "message.timestamp.after.max.ms": FOREVER,
-        "max.message.bytes": str(1_048_588 + 65_536),
+        "max.message.bytes": "1048588",
         "cleanup.policy": "delete",
         "retention.ms": "-1",
         "min.insync.replicas": "2",
@@ -35,14 +35,14 @@ def test_missing_topics_are_created_with_what_they_need() -> None:
 
 
 def test_outputs_follow_an_existing_events_topic() -> None:
-    """Its partition count and record size count, not the wish."""
+    """Its partition count counts, not the wish; how large its records may be is of no consequence to the outputs."""
     found = {"events": TopicState("events", 12, 1, {"max.message.bytes": "5000000"})}
 
     decisions, dead, checkpoints = plan(TOPICS, found, set(), Wishes(partitions=3))
 
     assert isinstance(dead, Create)
     assert [action.partitions for action in (decisions, dead, checkpoints) if isinstance(action, Create)] == [12] * 3
-    assert dead.config["max.message.bytes"] == str(5_000_000 + 65_536)
+    assert dead.config["max.message.bytes"] == "1048588"
 
 
 def test_existing_topics_are_repaired_where_they_must_be_and_left_alone_elsewhere() -> None:
@@ -59,13 +59,17 @@ def test_existing_topics_are_repaired_where_they_must_be_and_left_alone_elsewher
         "decisions": TopicState("decisions", 2, 1, good | {"message.timestamp.after.max.ms": "3600000"}),
         "dead": TopicState("dead", 8, 1, good),
         "checkpoints": TopicState(
-            "checkpoints", 4, 1, {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
+            "checkpoints",
+            4,
+            1,
+            {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime", "max.message.bytes": "500000"},
         ),
     }
 
     assert plan(TOPICS, found, set(), Wishes()) == [
         Grow("decisions", 2, 4),
         Alter("decisions", "message.timestamp.after.max.ms", "3600000", FOREVER),
+        Alter("checkpoints", "max.message.bytes", "500000", "1048588"),
         Alter("checkpoints", "cleanup.policy", "delete", "compact"),
     ]
 

@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from npstream.errors import Fatal, Retryable
+from npstream.errors import Fatal, Refused, Retryable
 from npstream.kafka import KafkaConfig
-from npstream.kafka.errors import _FATAL, _RETRYABLE, kafka_error, translate
+from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, STRIKES, WEATHER, kafka_error, translate
 from npstream.records import Topics
 
 CONFIG = KafkaConfig("host:9092", "the-group", "slot-3", Topics("ev", "de", "dl", "cp"))
@@ -28,6 +28,31 @@ def test_what_may_pass_is_retryable(code: int) -> None:
 
     assert type(error) is Retryable
     assert "{" not in str(error)
+
+
+@pytest.mark.parametrize("code", _REFUSED)
+def test_what_is_refused_for_its_contents_is_a_matter_of_one_partition(code: int) -> None:
+    """It is suspected at once, and the message is complete."""
+    error = translate(KafkaError(code), "committing", CONFIG, partition=3)
+
+    assert isinstance(error, Refused)
+    assert (error.partition, error.strikes) == (3, 1)
+    assert "{" not in str(error)
+
+
+def test_what_has_no_name_is_suspected_when_it_comes_back() -> None:
+    """Neither weather nor a refusal that anybody knows."""
+    error = translate(KafkaError(KafkaError._UNDERFLOW), "committing", CONFIG)
+
+    assert isinstance(error, Refused)
+    assert (error.partition, error.strikes) == (None, STRIKES)
+
+
+def test_no_code_has_two_meanings() -> None:
+    """The tables do not overlap."""
+    tables = [set(_FATAL), set(_REFUSED), set(_RETRYABLE) | WEATHER]
+
+    assert len(set.union(*tables)) == sum(map(len, tables))
 
 
 @pytest.mark.parametrize(

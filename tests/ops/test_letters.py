@@ -97,7 +97,7 @@ def test_a_dry_run_sends_nothing(made: Stage, tmp_path: Path) -> None:
     before = made.records(Channel.EVENTS, 0)
     found = as_json(tool(tmp_path, "dlq", "redrive", "--reason", "wrong_length", "--dry-run", "--json"))
 
-    assert found == {"dry_run": True, "sent": 1, "foreign": 0, "partitions": {"0": 1}}
+    assert found == {"dry_run": True, "sent": 1, "foreign": 0, "truncated": 0, "partitions": {"0": 1}}
     assert made.records(Channel.EVENTS, 0) == before
 
 
