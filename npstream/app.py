@@ -12,6 +12,7 @@ from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
+from npstream.kafka.orphans import OrphanWatch
 from npstream.model import ALGORITHM, Model
 from npstream.observe import Observer
 from npstream.ops.dashboard import Dashboard, HttpConfig
@@ -63,20 +64,24 @@ def secrets_of(settings: Settings) -> Secrets:
 def connector(settings: Settings, stop: threading.Event, observer: Observer) -> Callable[[], tuple[Broker, Log]]:
     """What makes fresh clients for each session of a worker."""
 
+    orphans = OrphanWatch()  # remembers over sessions how often it made this worker leave the group
+
     def connect() -> tuple[Broker, Log]:
-        return open_broker(settings, stop, observer), open_log(settings)
+        return open_broker(settings, stop, observer, orphans), open_log(settings)
 
     return connect
 
 
-def open_broker(settings: Settings, stop: threading.Event, observer: Observer) -> Broker:
+def open_broker(
+    settings: Settings, stop: threading.Event, observer: Observer, orphans: OrphanWatch | None = None
+) -> Broker:
     """The broker of these settings. Raises `Retryable` or `Fatal` when it cannot be used."""
     topics = settings.topic_names()
     if settings.embedded is not None:
         return EmbeddedBroker(settings.embedded.path, topics, settings.group)
     assert settings.kafka is not None
     logger = logging.getLogger("npstream.kafka")
-    return KafkaBroker(settings.kafka.config(topics), observer.turned, logger, stop.is_set)
+    return KafkaBroker(settings.kafka.config(topics), observer.turned, logger, stop.is_set, orphans)
 
 
 def open_log(settings: Settings) -> Log:

@@ -36,6 +36,9 @@ class Listener(Protocol):
     def on_lost(self, partitions: Sequence[int]) -> None:
         """No longer the owner: forget them, commit nothing."""
 
+    def on_waiting(self, partition: int, reason: str) -> None:
+        """This partition is owned and cannot be read yet; `on_assigned` follows when it can."""
+
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         """This owned partition cannot be read on; the adapter has paused it, the others go on."""
 
@@ -110,6 +113,9 @@ class Log(Protocol):
 
     def partitions(self, channel: Channel) -> int:
         """Partition count; raises `Fatal` naming the topic when it does not exist."""
+
+    def topic_id(self) -> str:
+        """What tells the events topic from one created later under its name; empty where the log has no such ids."""
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from npstream.errors import UsageError
-from npstream.records import Record
+from npstream.records import UNREADABLE_HEADERS, Headers, Record
 
 
 def to_line(partition: int, record: Record) -> bytes:
@@ -92,7 +92,9 @@ def _exported(path: Path, given: list[tuple[int, Any]]) -> list[tuple[int, Recor
 
 
 def _record(document: Any) -> tuple[int, Record]:
-    headers = [(name, _bytes(content)) for name, content in document.get("headers", ())]
+    headers: Headers = tuple((name, _bytes(content)) for name, content in document.get("headers", ()))
+    if headers == tuple(UNREADABLE_HEADERS):
+        headers = UNREADABLE_HEADERS
     key, value = _bytes(document.get("key")), _bytes(document["value"])
     return int(document["partition"]), Record(int(document["offset"]), int(document["timestamp"]), key, value, headers)
 

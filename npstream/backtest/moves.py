@@ -47,6 +47,7 @@ class Move:
 
 def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: int | None, offset: int | None) -> Move:
     """Back to a kept checkpoint, or to any offset that one leads to. Raises `UsageError` when none does."""
+    past.check_topic()
     origin = decided_below(past.log, past.partition, stood)
     to = checkpoint if checkpoint is not None else offset
     assert to is not None
@@ -77,12 +78,17 @@ def plan_fresh(past: Past, stood: Position | None, order: Order, config: Partiti
 def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move:
     """Go on at a later offset with the model as it is. Raises `UsageError` when that is behind."""
     origin = decided_below(past.log, past.partition, stood)
+    newest = kept_at(past, None)
+    if past.is_recreated:
+        processor = PartitionProcessor.from_snapshot(newest.snapshot)
+        processor.next_offset = to
+        note = "the model is kept; the events topic is a new one, read from here on"
+        return _move(past, "kept", processor, origin, 0, note, stood, order)
     if to < origin:
         raise UsageError(
             f"{past.name}: offset {to} lies before what is decided ({origin}); a model cannot learn events twice: "
             "use `npstream rollback`, or leave --keep-model out"
         )
-    newest = kept_at(past, None)
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
     if newest.next_offset >= begin:
         walk = start_before(past, origin)
@@ -105,6 +111,7 @@ def plan_recovery(past: Past, order: Order, assumed: PartitionConfig) -> Move | 
     Everything on the way is compared with the outputs that are there. Raises
     `StateCorrupt` when it differs, `UsageError` when it cannot be recomputed.
     """
+    past.check_topic()
     newest = past.history.newest
     answered = decided_below(past.log, past.partition, None)
     goal = max(answered, 0 if newest is None else newest.next_offset)
@@ -140,6 +147,7 @@ def _move(
     order: Order,
 ) -> Move:
     newest = past.history.newest
+    processor.topic_id = past.log.topic_id()
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
     records = [encode_reset(reset, *processor.address)]
     if how == "fresh":

@@ -10,6 +10,7 @@ from itertools import islice
 
 from npstream.codec.changes import Change
 from npstream.codec.history import History, Kept, read_history
+from npstream.codec.snapshot import check_topic
 from npstream.errors import StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
@@ -36,6 +37,20 @@ class Past:
     def name(self) -> str:
         """For messages."""
         return f"{self.topic}/{self.partition}"
+
+    def check_topic(self) -> None:
+        """Raise `StateCorrupt` when the events topic is not the one that its newest checkpoint was learned from."""
+        if self.history.newest is not None:
+            check_topic(self.history.newest.snapshot, self.log.topic_id())
+
+    @property
+    def is_recreated(self) -> bool:
+        """Whether the events topic was deleted and created again since then."""
+        try:
+            self.check_topic()
+        except StateCorrupt:
+            return True
+        return False
 
 
 def read_past(log: Log, group: str, topic: str, partition: int, seed: Seed | None = None) -> Past:

@@ -88,5 +88,8 @@ class _SoleOwner:
     def on_lost(self, partitions: Sequence[int]) -> None:
         self.owned -= set(partitions)
 
+    def on_waiting(self, partition: int, reason: str) -> None:
+        raise UsageError(reason)
+
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         raise error

@@ -2,7 +2,7 @@
 
     offset  size  content
     0       8     magic "NPSTREAM"
-    8       2     format version, now 1
+    8       2     format version, now 2
     10      2     algorithm version of the model
     12      4     length h of the header
     16      h     header: JSON with sorted keys, see below
@@ -10,7 +10,7 @@
     end-4   4     CRC-32 of every byte before it
 
 Integers are unsigned little-endian. The header holds `group`, `topic`,
-`partition`, `slot`, `next_offset`, `params` (in full), `meta` (counters and
+`topic_id`, `partition`, `slot`, `next_offset`, `params` (in full), `meta` (counters and
 whatever else is small) and `blobs`, the list of [name, length]. Every future
 format keeps magic, version and CRC in their places, so that an old reader can
 tell a newer snapshot from a broken one. Equal snapshots have equal bytes.
@@ -27,7 +27,7 @@ import orjson
 from npstream.errors import StateCorrupt
 
 MAGIC = b"NPSTREAM"
-FORMAT = 1
+FORMAT = 2
 
 _HEAD = struct.Struct("<8sHHI")
 _CRC = struct.Struct("<I")
@@ -39,6 +39,8 @@ class Snapshot:
 
     `params` and `meta` are JSON values with text keys; `blobs` are raw bytes by
     name, whose order is kept. `slot` is its place in the ring of kept snapshots.
+    `topic_id` tells the topic from one that is created later under its name;
+    empty where the log has no such ids.
     """
 
     algorithm: int
@@ -50,6 +52,7 @@ class Snapshot:
     params: Mapping[str, Any]
     meta: Mapping[str, Any] = field(default_factory=dict)
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    topic_id: str = ""
 
     @property
     def name(self) -> str:
@@ -73,8 +76,13 @@ def decode_snapshot(data: bytes) -> Snapshot:
             f"snapshot format {version} is newer than this npstream can read ({FORMAT}): "
             "upgrade this worker to the version that wrote it"
         )
+    if version < FORMAT:
+        raise StateCorrupt(
+            f"snapshot format {version} is older than this npstream can read ({FORMAT}): run the version that wrote "
+            "it, or start over with `npstream reset`"
+        )
     end = _HEAD.size + length
-    if version != FORMAT or end > len(data) - _CRC.size:
+    if end > len(data) - _CRC.size:
         raise _corrupt("its header is damaged")
     header = _loads(data[_HEAD.size : end])
     blobs = _blobs(header, data, end)
@@ -88,7 +96,19 @@ def decode_snapshot(data: bytes) -> Snapshot:
         params=header["params"],
         meta=header["meta"],
         blobs=blobs,
+        topic_id=header["topic_id"],
     )
+
+
+def check_topic(snapshot: Snapshot, topic_id: str) -> None:
+    """Raise `StateCorrupt` when the snapshot was learned from another topic of the same name."""
+    if snapshot.topic_id and topic_id and snapshot.topic_id != topic_id:
+        raise StateCorrupt(
+            f"{snapshot.topic}/{snapshot.partition}: the events topic was deleted and created again since offset "
+            f"{snapshot.next_offset} was decided: offsets of the old one mean nothing in the new one. Stop the "
+            f"workers, then go on with what was learned by `npstream reset --partition {snapshot.partition} "
+            "--to earliest --keep-model --execute`, or leave --keep-model out to forget it"
+        )
 
 
 def check_crc(data: bytes) -> int:
@@ -106,6 +126,7 @@ def check_crc(data: bytes) -> int:
 _FIELDS = {
     "group": str,
     "topic": str,
+    "topic_id": str,
     "partition": int,
     "slot": int,
     "next_offset": int,

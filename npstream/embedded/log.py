@@ -22,6 +22,10 @@ class EmbeddedLog:
         """Partition count of a topic; raises `Fatal` naming it when it does not exist."""
         return self._store.topic(self._names[channel])[1]
 
+    def topic_id(self) -> str:
+        """None: topics of a file live as long as the file."""
+        return ""
+
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""
         return self._store.ends(self._topic(channel), partition)

@@ -25,6 +25,7 @@ from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import KafkaConfig, common_settings
 from npstream.kafka.connect import unreachable
 from npstream.kafka.errors import kafka_error, translate
+from npstream.kafka.group import assigned_partitions, find_group
 
 _T = TypeVar("_T")
 _LOOK_AGAIN_S = 0.05
@@ -45,7 +46,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """The group as its coordinator sees it; `state` is STABLE, EMPTY, DEAD and so on."""
+    """The group as its coordinator sees it; `state` is Stable, Empty, Dead, PreparingRebalance and so on."""
 
     state: str
     members: tuple[GroupMember, ...]
@@ -99,15 +100,24 @@ class Admin:
         """Who is in the group, and who owns what; waits for a coordinator that is moving or loading."""
         deadline = time.monotonic() + self._timeout_s
         while True:
-            futures = self._client.describe_consumer_groups([self._config.group], request_timeout=self._timeout_s)
             try:
-                found: Any = self._settled(futures, f"looking at group {self._config.group!r}")[0]
-            except Retryable as error:
-                if error.cause not in _MOVING or time.monotonic() > deadline:
-                    raise
-                time.sleep(_MOVING_S)
-            else:
-                return GroupState(found.state.name, tuple(map(_member, found.members)))
+                found = find_group(self._client, self._config.group, self._timeout_s)
+                members = () if found is None else tuple(map(self._member, found.members))
+                return GroupState("Dead" if found is None else found.state, members)
+            except (KafkaException, ValueError) as error:
+                problem = translate(
+                    self._sink.login_error or error, f"looking at group {self._config.group!r}", self._config
+                )
+                if problem.cause not in _MOVING or time.monotonic() > deadline:
+                    raise problem from error
+            time.sleep(_MOVING_S)
+
+    def _member(self, found: Any) -> GroupMember:
+        """Workers name themselves in their client id, which is their transactional id."""
+        own = f"{self._config.group}."
+        slot = found.client_id.removeprefix(own) if found.client_id.startswith(own) else None
+        owned = assigned_partitions(found.assignment or b"", self._config.topics.events)
+        return GroupMember(slot, found.client_id, found.client_host, tuple(sorted(owned)))
 
     def plan(self, wishes: Wishes) -> list[Action]:
         """What `prepare` would do, in order; nothing is changed."""
@@ -155,10 +165,3 @@ class Admin:
             return [future.result(timeout=2 * self._timeout_s) for future in futures.values()]
         except (KafkaException, TimeoutError) as error:
             raise translate(self._sink.login_error or kafka_error(error) or error, doing, self._config) from error
-
-
-def _member(found: Any) -> GroupMember:
-    owned = found.assignment.topic_partitions if found.assignment else []
-    return GroupMember(
-        found.group_instance_id, found.client_id, found.host, tuple(sorted(tp.partition for tp in owned))
-    )

@@ -8,6 +8,7 @@ from npstream.errors import Fatal
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.connect import shortage
 from npstream.kafka.member import Member
+from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.restore import StateReader
 from npstream.kafka.rights import require_rights
 from npstream.kafka.transaction import Publisher
@@ -30,6 +31,7 @@ class KafkaBroker:
         heartbeat: Heartbeat = lambda: None,
         logger: logging.Logger | None = None,
         stopping: Callable[[], bool] = lambda: False,
+        orphans: OrphanWatch | None = None,
     ) -> None:
         """Look at the rights and the topics. Waits at most `connect_timeout_ms` for a broker.
 
@@ -42,24 +44,26 @@ class KafkaBroker:
         heartbeat()
         self._reader = StateReader(config, self._logger, heartbeat, stopping)
         try:
-            partitions = self._check_topics()
-            self._member = Member(config, self._logger, self._served, partitions)
+            self._check_topics()
+            self._member = Member(config, self._logger, self._served, orphans or OrphanWatch())
             self._publisher = Publisher(config, self._logger, heartbeat)
         except BaseException:
             self._reader.close(_ABANDON_S)
             raise
 
-    def _check_topics(self) -> int:
-        """How many partitions the events have. Too few elsewhere stop a first start; later, only new ones wait."""
+    def _check_topics(self) -> None:
+        """Too few partitions of an output topic stop a first start; later, only new ones wait."""
         counts = self._reader.partition_counts()
         lack = shortage(self._config, counts)
         if lack is not None and not self._reader.has_history(counts[Channel.EVENTS]):
             raise Fatal(lack)
-        return counts[Channel.EVENTS]
 
     def _served(self) -> int:
-        """How many input partitions all output topics have room for."""
-        return min(self._reader.partition_counts())
+        """How many input partitions all output topics have room for, after both clients have looked again.
+
+        What they know may be minutes old, and older than a partition that is assigned now.
+        """
+        return min(*self._reader.partition_counts(), *self._publisher.partition_counts())
 
     @property
     def produce_s(self) -> float:

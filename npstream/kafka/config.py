@@ -14,6 +14,9 @@ ClientSettings = dict[str, Option]
 
 RECORD_MAX_BYTES = 1_000_000
 """The client's own limit for what a worker writes: below it lies every output, above it every topic's default."""
+METADATA_REFRESH_S = 10.0
+"""How old a member's view of the topic may be: the leader of a group assigns new partitions by its own view, and the
+client's default is five minutes."""
 TOOL_RECORD_MAX_BYTES = 16_000_000
 """For tools that write events: how large one may be is the topic's to say."""
 
@@ -183,6 +186,7 @@ def member_settings(config: KafkaConfig) -> ClientSettings:
     static: ClientSettings = {"group.instance.id": config.slot} if config.static_membership else {}
     return {
         "heartbeat.interval.ms": min(3_000, config.session_timeout_ms // 3),
+        "topic.metadata.refresh.interval.ms": int(METADATA_REFRESH_S * 1000),
         **reader_settings(config),
         **static,
         "client.id": config.transactional_id,

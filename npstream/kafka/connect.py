@@ -3,11 +3,13 @@
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from npstream.errors import Fatal, NpstreamError, Retryable
 from npstream.kafka.clients import Sink
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.errors import translate
+from npstream.kafka.group import described
 from npstream.records import Channel
 
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
@@ -44,6 +46,14 @@ def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink)
     if found.error.code() in _MISSING:
         raise Fatal(f"topic {topic!r} does not exist: run `npstream init`, or correct topics")
     raise translate(found.error, f"looking at topic {topic!r}", config)
+
+
+def events_topic_id(admin: AdminClient, config: KafkaConfig, sink: Sink) -> str:
+    """The id of the events topic, empty where brokers have none; raises as `partition_count` does."""
+    try:
+        return described(admin, config.topics, config.connect_timeout_ms / 1000)[config.topics.events][0]
+    except (KafkaException, TimeoutError) as error:
+        raise translate(sink.login_error or error, "asking for the topics' ids", config) from error
 
 
 def unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> NpstreamError:

@@ -92,6 +92,7 @@ _RETRYABLE = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: f"a topic or partition is gone: {_INIT}",
     KafkaError._UNKNOWN_TOPIC: f"a topic is gone: {_INIT}",
     KafkaError._UNKNOWN_PARTITION: f"a partition is gone: {_INIT}",
+    KafkaError._NOENT: f"a partition is not there: {_INIT}",
     KafkaError.UNKNOWN_MEMBER_ID: "the group has moved on without this worker",
     KafkaError.ILLEGAL_GENERATION: "the group has moved on without this worker",
     KafkaError.REBALANCE_IN_PROGRESS: "the group is rebalancing",

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
 from npstream.kafka.config import TOOL_RECORD_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
-from npstream.kafka.connect import partition_count
+from npstream.kafka.connect import events_topic_id, partition_count
 from npstream.kafka.errors import translate
 from npstream.kafka.messages import headers_of, is_passing, read_problem, record_of, speaks_of_partition
 from npstream.port import Ends, Place, Start
@@ -21,6 +21,8 @@ _REQUEST_S = 10.0
 _QUIET_S = 30.0
 """A reader that has got nothing at all for this long below a known end gives up."""
 _PAGE = 1000
+_NEW = frozenset({KafkaError._NOENT, KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
+_LOOK_AGAIN_S = 0.1
 
 
 class KafkaLog:
@@ -30,12 +32,19 @@ class KafkaLog:
         self._config = config
         self._names = config.topics.names()
         self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
+        self._topic_id: str | None = None
         self._producer: Producer | None = None
         self._admin: AdminClient = new_admin(common_settings(config), self._sink)
 
     def partitions(self, channel: Channel) -> int:
         """Partition count; raises `Fatal` naming the topic when it does not exist."""
         return partition_count(self._admin, self._names[channel], self._config, self._sink)
+
+    def topic_id(self) -> str:
+        """The id of the events topic when it was first asked for; empty where brokers have none."""
+        if self._topic_id is None:
+            self._topic_id = events_topic_id(self._admin, self._config, self._sink)
+        return self._topic_id
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""
@@ -64,11 +73,19 @@ class KafkaLog:
 
     def _offsets(self, places: Sequence[Place], spec: OffsetSpec, isolation: IsolationLevel) -> list[int]:
         asked = {TopicPartition(self._names[channel], partition): spec for channel, partition in places}
-        answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
-        try:
-            found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: answer.result() for tp, answer in answers.items()}
-        except KafkaException as error:
-            raise translate(self._sink.login_error or error, "asking for offsets", self._config) from error
+        deadline = time.monotonic() + _REQUEST_S
+        while True:
+            answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
+            try:
+                found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: got.result() for tp, got in answers.items()}
+                break
+            except KafkaException as error:
+                # What the client knows of a topic may be minutes old, and older than a partition of it.
+                if error.args[0].code() not in _NEW or time.monotonic() > deadline:
+                    raise translate(self._sink.login_error or error, "asking for offsets", self._config) from error
+            for name in {place.topic for place in asked}:
+                partition_count(self._admin, name, self._config, self._sink)
+            time.sleep(_LOOK_AGAIN_S)
         return [int(found[TopicPartition(self._names[channel], partition)].offset) for channel, partition in places]
 
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:

@@ -9,12 +9,14 @@ from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from npstream.errors import Retryable, StateCorrupt
+from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
 from npstream.kafka.config import KafkaConfig, common_settings, member_settings
+from npstream.kafka.connect import events_topic_id
 from npstream.kafka.errors import translate
+from npstream.kafka.group import GroupView, View
 from npstream.kafka.messages import headers_of, is_passing, read_problem, speaks_of_partition
-from npstream.kafka.orphans import GroupView, OrphanWatch
+from npstream.kafka.orphans import OrphanWatch
 from npstream.port import Listener
 from npstream.records import Batch, Record
 
@@ -37,16 +39,25 @@ class _Owned:
 class Member:
     """One member of the group. Records are handed out for owned partitions only."""
 
-    def __init__(self, config: KafkaConfig, logger: logging.Logger, served: Callable[[], int], partitions: int) -> None:
-        """`served` answers how many of the input's `partitions` the output topics have room for."""
+    def __init__(
+        self,
+        config: KafkaConfig,
+        logger: logging.Logger,
+        served: Callable[[], int],
+        orphans: OrphanWatch,
+    ) -> None:
+        """`served` returns how many input partitions the output topics have room for."""
         self._config = config
         self._served = served
         self._topic = config.topics.events
         self._logger = logger
         self._sink = Sink(logger)
         self._consumer = new_consumer(member_settings(config), self._sink)
-        self._view = GroupView(new_admin(common_settings(config), self._sink), config.group, self._topic)
-        self._orphans = OrphanWatch(partitions)
+        self._admin = new_admin(common_settings(config), self._sink)
+        self._view = GroupView(self._admin, config.group, config.topics)
+        self._orphans = orphans
+        self._topic_id = ""
+        self._waiting: set[int] = set()
         self._member_id: str | None = None
         self._listener: Listener | None = None
         self._owned: dict[int, _Owned] = {}
@@ -59,6 +70,7 @@ class Member:
     def subscribe(self, listener: Listener) -> None:
         """Join the group; assignments come inside `poll`."""
         self._listener = listener
+        self._topic_id = events_topic_id(self._admin, self._config, self._sink)
         with self._translated("joining the group"):
             self._consumer.subscribe(
                 [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
@@ -81,7 +93,7 @@ class Member:
         self._let_go.clear()
         self._rewind.clear()
         self._pause_unreadable()
-        self._maybe_stir()
+        self._look_around()
         with self._translated("reading events"):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()
@@ -89,18 +101,47 @@ class Member:
         self._raise_kept()
         return batches
 
-    def _maybe_stir(self) -> None:
-        """Leave a calm group that has forgotten a partition; see `orphans`. Raises `Retryable` when it did."""
-        news, assignment = self._view.answer(time.monotonic())
-        orphans = self._orphans.look(assignment, self._consumer.memberid()) if news else ()
+    def _look_around(self) -> None:
+        """Act on what the brokers say of topic and group, when there is news. Raises `Retryable` to rejoin."""
+        view = self._view.news(time.monotonic())
+        if view is None:
+            return
+        if view.topic_id and self._topic_id and view.topic_id != self._topic_id:
+            raise Retryable(
+                f"topic {self._topic!r} was deleted and created again: what its offsets mean has changed, so every "
+                "partition is looked at again"
+            )
+        self._maybe_rejoin(view)
+        self._take_up(view)
+
+    def _maybe_rejoin(self, view: View) -> None:
+        """Leave a stable group that has forgotten a partition; see `orphans`."""
+        orphans = self._orphans.look(time.monotonic(), view.assignment, view.partitions, self._consumer.memberid())
         if orphans:
             self._listener_lets_go()
             self._listener = None
             self._consumer.unsubscribe()  # unlike close, this makes a static member leave
             raise Retryable(
-                f"{self._topic}: partitions {', '.join(map(str, orphans))} have no owner though the group is stable: "
-                "leaving it and joining again, so that they are assigned anew"
+                f"{self._topic}: {_partitions(orphans)} no owner though the group is stable: leaving it and joining "
+                "again, so that every partition is assigned"
             )
+
+    def _take_up(self, view: View) -> None:
+        """Start with partitions that waited for the output topics to grow."""
+        if not any(view.served is not None and p < view.served for p in self._waiting) or self._listener is None:
+            return
+        served = self._served()
+        ready = sorted(partition for partition in self._waiting if partition < served)
+        self._waiting.difference_update(ready)
+        starts = self._listener.on_assigned(ready)
+        with self._translated("taking up new partitions"):
+            for partition in ready:
+                start = starts[partition]
+                if start is not None:
+                    place = TopicPartition(self._topic, partition, start)
+                    self._owned[partition] = _Owned(start, paused=False)
+                    self._consumer.seek(place)
+                    self._consumer.resume([place])
 
     def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
         """A batch when records are waiting, else the first to come and what is there with it.
@@ -188,7 +229,7 @@ class Member:
             self._own(starts)
             for partition in partitions:
                 if partition >= served:
-                    self._refuse(partition, served)
+                    self._make_wait(partition, served)
 
     def _ask_starts(self, partitions: list[int]) -> dict[int, int | None]:
         if not partitions or self._listener is None or self._kept is not None:
@@ -203,14 +244,13 @@ class Member:
                 self.pause(partition)
         self._rewind |= self._let_go & starts.keys()
 
-    def _refuse(self, partition: int, served: int) -> None:
+    def _make_wait(self, partition: int, served: int) -> None:
         if self._listener is not None and self._kept is None:
-            self._listener.on_failed(
+            self._waiting.add(partition)
+            self._listener.on_waiting(
                 partition,
-                StateCorrupt(
-                    f"{self._topic}/{partition} is new and the output topics have only {served} partitions: run "
-                    "`npstream init`, which adds the missing ones, then restart the worker"
-                ),
+                f"{self._topic}/{partition} is new and the output topics have only {served} partitions: run "
+                "`npstream init`, which adds the missing ones; it is then taken up without a restart",
             )
 
     def _on_revoke(self, consumer: Consumer, revoked: list[TopicPartition]) -> None:
@@ -234,6 +274,7 @@ class Member:
                 tell(self._listener)
             for partition in partitions:
                 del self._owned[partition]
+                self._waiting.discard(partition)
             self._let_go.update(partitions)
             consumer.incremental_unassign(gone)
 
@@ -274,3 +315,7 @@ class Member:
         self._owned = {}
         self._leaving = True
         close_quietly("consumer", self._consumer.close, timeout_s)
+
+
+def _partitions(numbers: Sequence[int]) -> str:
+    return f"partition {numbers[0]} has" if len(numbers) == 1 else f"partitions {', '.join(map(str, numbers))} have"

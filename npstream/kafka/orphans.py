@@ -1,120 +1,62 @@
-"""Partitions that nobody reads though the group is calm, and who must stir it.
+"""Partitions that nobody reads though the group is stable, and who must make it assign them.
 
 A cooperative rebalance has two rounds: a partition is let go in the first and
 given to its new owner in the second, which starts when the former owner joins
-again. A static member that is replaced between the two (killed, or reset in
+again. A static member that is replaced between the two (killed, or restarted in
 process) takes over its former self's assignment without a new round: the
 partition in transit then belongs to no one until something else moves. So each
 worker looks at the group now and then, and the one with the least to lose
 leaves and joins again.
+
+New partitions are another matter: the group's leader assigns by its own view of
+the topic, which it refreshes every `METADATA_REFRESH_S`. To leave before that
+would change nothing.
 """
 
-import struct
-import threading
-import warnings
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Sequence
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from npstream.kafka.config import METADATA_REFRESH_S
+from npstream.kafka.group import LOOK_EVERY_S, Assignment
 
-LOOK_EVERY_S = 3.0
-"""Between two looks. An orphan must be seen twice, so it waits for six seconds at most; a rebalance takes less."""
-
-_ASK_S = 10.0
-
-Assignment = Mapping[str, frozenset[int]]
-"""Owned partitions by member id."""
+_LOST_S = LOOK_EVERY_S
+"""A partition in transit must be seen twice, so it waits for six seconds at most; a rebalance takes less."""
+_NEW_S = METADATA_REFRESH_S + 2 * LOOK_EVERY_S
+_BACKOFF_MAX = 32
 
 
 class OrphanWatch:
-    """Decides from what it is shown whether this member must stir the group. Pure."""
+    """Decides from what it is shown whether this member must rejoin. Pure; `now_s` is monotonic.
 
-    def __init__(self, partitions: int) -> None:
-        self._all = frozenset(range(partitions))
-        self._seen: frozenset[int] = frozenset()
+    It outlives sessions: leaving again and again for the same partitions helps
+    nobody, so each time without success doubles the patience.
+    """
 
-    def look(self, assignment: Assignment | None, member: str) -> Sequence[int]:
-        """The partitions to stir the group for, if it is on this member to do so; None is a group in motion."""
-        orphans = frozenset() if not assignment else self._all.difference(*assignment.values())
-        again, self._seen = orphans & self._seen, orphans
-        if not again or not assignment or member != _least(assignment):
+    def __init__(self) -> None:
+        self._since: dict[int, float] = {}
+        self._tried: frozenset[int] = frozenset()
+        self._patience = 1
+
+    def look(self, now_s: float, assignment: Assignment | None, partitions: int | None, member: str) -> Sequence[int]:
+        """The partitions to rejoin for, if it is on this member to do so; None is a group in motion."""
+        if not assignment or partitions is None:
+            self._since = {}
             return ()
-        return sorted(again)
+        owned = frozenset().union(*assignment.values())
+        orphans = frozenset(range(partitions)) - owned
+        self._since = {partition: self._since.get(partition, now_s) for partition in orphans}
+        if not orphans & self._tried:
+            self._tried, self._patience = frozenset(), 1
+        first_new = max(owned, default=-1) + 1
+        overdue = [p for p, since in self._since.items() if now_s - since >= self._wait_s(p >= first_new)]
+        if not overdue or member != _least(assignment):
+            return ()
+        self._since, self._tried = {}, self._tried | frozenset(overdue)
+        self._patience = min(2 * self._patience, _BACKOFF_MAX)
+        return sorted(overdue)
+
+    def _wait_s(self, is_new: bool) -> float:
+        return self._patience * (_NEW_S if is_new else _LOST_S)
 
 
 def _least(assignment: Assignment) -> str:
     return min(assignment, key=lambda member: (len(assignment[member]), member))
-
-
-class GroupView:
-    """Asks for the group's assignment without ever waiting for the answer.
-
-    By the client's older call: the one that replaces it (`describe_consumer_groups`)
-    ends the whole process by a failed assertion when a broker goes away while it
-    looks for the coordinator, and this is asked all the time, in outages too.
-    """
-
-    def __init__(self, admin: AdminClient, group: str, topic: str) -> None:
-        self._admin = admin
-        self._group = group
-        self._topic = topic
-        self._next_s = 0.0
-        self._asked: Future[Assignment | None] | None = None
-
-    def answer(self, now_s: float) -> tuple[bool, Assignment | None]:
-        """(whether there is news, the assignment or None when the group is in motion or out of reach)."""
-        if self._asked is None:
-            if now_s >= self._next_s:
-                self._asked = self._ask()
-            return False, None
-        if not self._asked.done():
-            return False, None
-        asked, self._asked, self._next_s = self._asked, None, now_s + LOOK_EVERY_S
-        return True, asked.result(timeout=0)
-
-    def _ask(self) -> "Future[Assignment | None]":
-        """The answer to come. The call blocks, hence on a thread, which ends with the call's own timeout."""
-        asked: Future[Assignment | None] = Future()
-        threading.Thread(target=lambda: asked.set_result(self._look()), name="npstream-group", daemon=True).start()
-        return asked
-
-    def _look(self) -> Assignment | None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                found = self._admin.list_groups(group=self._group, timeout=_ASK_S)
-            return next((self._assignment(group) for group in found if group.id == self._group), None)
-        except (KafkaException, RuntimeError, ValueError):
-            return None  # out of reach or not allowed: other calls say so louder
-
-    def _assignment(self, found: Any) -> Assignment | None:
-        if found.error is not None or found.state != "Stable":
-            return None
-        return {member.id: assigned_partitions(member.assignment or b"", self._topic) for member in found.members}
-
-
-def assigned_partitions(assignment: bytes, topic: str) -> frozenset[int]:
-    """The partitions of `topic` in a member's assignment, as the consumer protocol writes it. Raises ValueError.
-
-    Version (2 bytes), number of topics (4); for each its name (2 bytes of length),
-    number of partitions (4) and the partitions (4 each). What follows is the leader's own.
-    """
-    if not assignment:
-        return frozenset()
-    try:
-        (topics,) = struct.unpack_from(">i", assignment, 2)
-        at = 6
-        for _ in range(topics):
-            (length,) = struct.unpack_from(">h", assignment, at)
-            name = assignment[at + 2 : at + 2 + length]
-            (count,) = struct.unpack_from(">i", assignment, at + 2 + length)
-            at += 6 + length
-            partitions = struct.unpack_from(f">{count}i", assignment, at)
-            at += 4 * count
-            if name == topic.encode():
-                return frozenset(partitions)
-    except struct.error as error:
-        raise ValueError(f"a member's assignment cannot be read: {error}") from error
-    return frozenset()

@@ -59,7 +59,7 @@ class Publisher:
         """Fence this slot's former life and end what it left open."""
         deadline = time.monotonic() + timeout_s
         # Connect first: a client asked for transactions before it has a broker waits for a timer of half a second.
-        partition_counts(self._producer, self._config, self._sink)
+        self.partition_counts()
         while True:
             try:
                 self._producer.init_transactions(_SLICE_S)
@@ -70,6 +70,10 @@ class Publisher:
                     self._usable = False
                     raise translate(self._sink.login_error or error, "opening transactions", self._config) from error
                 self._heartbeat()
+
+    def partition_counts(self) -> list[int]:
+        """Partition counts of the four topics as this client sees them from now on."""
+        return partition_counts(self._producer, self._config, self._sink)
 
     def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> Landing:
         """Begin to publish all shares or nothing; the answer waits for the end.

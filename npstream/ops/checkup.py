@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from npstream.codec.chunks import join
 from npstream.codec.events import EventDecoder
-from npstream.codec.snapshot import Snapshot, decode_snapshot
+from npstream.codec.history import read_history
+from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
 from npstream.ops.findings import Finding
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.config import check_change
 from npstream.port import Ends, Log, Steward
-from npstream.records import Channel, Position, Record, Topics
+from npstream.records import Channel, KeyValue, Position, Record, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,40 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     except StateCorrupt as error:
         fix = "a worker falls back to an older kept one; see `npstream inspect --history`, then `npstream rollback`"
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", fix)]
+    recreated = _recreated(patient, name, snapshot)
+    if recreated:
+        return recreated  # what its offsets say means nothing
     return [*found, *_replay(name, position, snapshot, ends), *_settings(name, processor.config, patient.config)]
+
+
+def _recreated(patient: Patient, name: str, snapshot: Snapshot) -> list[Finding]:
+    """Whether the events topic is another than the one that a checkpoint was learned from."""
+    try:
+        check_topic(snapshot, patient.log.topic_id())
+    except StateCorrupt as error:
+        return [Finding("error", name, str(error), "`npstream reset --to earliest`, with --keep-model or without")]
+    return []
 
 
 def _without_position(patient: Patient, partition: int, name: str) -> list[Finding]:
     ends = patient.log.ends(Channel.DECISIONS, partition)
     if next(patient.log.read(Channel.DECISIONS, partition, ends.begin, ends.stable), None) is None:
         return [Finding("note", name, "has no state yet; a worker starts it by the setting `start`")]
+    found = _newest(patient, partition)
+    recreated = [] if found is None else _recreated(patient, name, found)
+    if recreated:
+        return recreated
     problem = f"group {patient.group!r} has no committed offset, yet decisions were published: its offsets were lost"
     fix = "run `npstream recover`; if the decisions are another group's, give this one a topic of its own"
     return [Finding("error", name, problem, fix)]
+
+
+def _newest(patient: Patient, partition: int) -> Snapshot | None:
+    ends = patient.log.ends(Channel.CHECKPOINTS, partition)
+    records = patient.log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
+    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
+    newest = read_history(pairs, patient.group, patient.topics.events, partition).newest
+    return None if newest is None else newest.snapshot
 
 
 def _place(name: str, position: Position, ends: Ends) -> list[Finding]:

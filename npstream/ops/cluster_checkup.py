@@ -157,14 +157,15 @@ def check_group(group: str, state: GroupState, partitions: int) -> list[Finding]
     """Whether every partition has a worker, when there are any."""
     if not state.members:
         return [Finding("note", f"group {group}", f"has no members ({state.state.lower()}): nobody decides now")]
-    if state.state != "STABLE":
+    if state.state != "Stable":
         fix = "look again in a minute; if it stays so, a worker joins and leaves again and again: read its log"
         return [Finding("warning", f"group {group}", f"is {state.state.lower().replace('_', ' ')}", fix)]
     owned = {partition for member in state.members for partition in member.partitions}
     alone = sorted(set(range(partitions)) - owned)
     if alone:
-        problem = f"partitions {', '.join(map(str, alone))} have no owner"
-        return [Finding("error", f"group {group}", problem, "restart the workers: they have not seen new partitions")]
+        problem = f"{'partition' if len(alone) == 1 else 'partitions'} {', '.join(map(str, alone))} without an owner"
+        fix = "workers take new partitions up within half a minute; if it stays so, restart them one by one"
+        return [Finding("error", f"group {group}", problem, fix)]
     idle = sum(not member.partitions for member in state.members)
     if idle:
         problem = f"{idle} of {len(state.members)} workers own nothing: there are {partitions} partitions"

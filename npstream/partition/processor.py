@@ -47,6 +47,7 @@ class PartitionProcessor:
         self.address = (group, topic, partition)
         self.partition = partition
         self.name = f"{topic}/{partition}"
+        self.topic_id = ""
         self.next_offset = 0
         self.model = model
         self.tally = Tally()
@@ -246,6 +247,7 @@ class PartitionProcessor:
             params=self.config.to_dict(),
             meta={**self._meta(), "chain": digest.hex()},
             blobs={"model": self.model.to_bytes(), **self.pending.dump(), "open_block": open_block},
+            topic_id=self.topic_id,
         )
 
     @classmethod
@@ -256,6 +258,7 @@ class PartitionProcessor:
             model = Model.from_bytes(config.params, snapshot.blobs["model"])
             processor = cls(config, snapshot.group, snapshot.topic, snapshot.partition, model)
             processor.next_offset = snapshot.next_offset
+            processor.topic_id = snapshot.topic_id
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]

@@ -326,6 +326,7 @@ class Worker:
         starts: dict[int, int | None] = {}
         self._observer.rebalanced("assigned")
         for partition in partitions:
+            self._paused.pop(partition, None)
             try:
                 starts[partition] = self._assign(partition)
             except StateCorrupt as error:
@@ -379,6 +380,12 @@ class Worker:
         self._staged = [share for share in self._staged if share.partition not in partitions]
         self._forget(partitions)
         self._log.warning("lost", partitions=list(partitions))
+
+    def on_waiting(self, partition: int, reason: str) -> None:
+        """An operator has something to do before this partition can start; the worker waits for it."""
+        self._paused[partition] = reason
+        self._observer.paused(partition, reason)
+        self._log.warning("partition waits", partition=partition, reason=reason)
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         """The log cannot serve this partition any more."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from npstream import failpoints
 from npstream.codec.chunks import join
 from npstream.codec.history import read_history
-from npstream.codec.snapshot import Snapshot, decode_snapshot
+from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
 from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
@@ -41,12 +41,16 @@ def restore(partition: int, broker: Broker, log: Log, origin: Origin, now: float
     else:
         snapshot = find_snapshot(partition, broker, log, origin, position)
         _check_algorithm(snapshot, position)
+        check_topic(snapshot, log.topic_id())
         processor = PartitionProcessor.from_snapshot(snapshot)
+    processor.topic_id = log.topic_id() or processor.topic_id
     return PartitionTask(processor, position, origin.config, origin.cadence, now)
 
 
 def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor:
     if _has_decisions(partition, log):
+        for snapshot in kept_snapshots(partition, log, origin.group, origin.topic)[-1:]:
+            check_topic(snapshot, log.topic_id())  # the brokers forget the offsets of a topic that is deleted
         raise StateCorrupt(
             f"{origin.topic}/{partition}: group {origin.group!r} has no committed offset, yet its decisions topic is "
             "not empty: the group's offsets were lost, or the topic belongs to another group. Run `npstream recover`, "

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.codec.snapshot import FORMAT, MAGIC, Snapshot, decode_snapshot, encode_snapshot
+from npstream.codec.snapshot import FORMAT, MAGIC, Snapshot, check_topic, decode_snapshot, encode_snapshot
 from npstream.errors import StateCorrupt
 
-GOLDEN = Path(__file__).parent / "golden" / "snapshot-v1.bin"
+GOLDEN = Path(__file__).parent / "golden" / "snapshot-v2.bin"
 
 EXAMPLE = Snapshot(
     algorithm=1,
     group="fraud/eu",
     topic="payments",
+    topic_id="Vt0s3Q5VQZ2vO5n0T0K1gA",
     partition=3,
     slot=2,
     next_offset=123_456_789_012,
@@ -40,6 +42,7 @@ snapshots = st.builds(
     algorithm=st.integers(0, 2**16 - 1),
     group=st.text(max_size=10),
     topic=st.text(max_size=10),
+    topic_id=st.text(max_size=10),
     partition=st.integers(0, 2**31),
     slot=st.integers(0, 99),
     next_offset=st.integers(0, 2**63),
@@ -50,7 +53,7 @@ snapshots = st.builds(
 
 
 def test_bytes_are_those_of_the_golden_file() -> None:
-    """Format 1 is written today as it was on its first day, and read."""
+    """Format 2 is written today as it was on its first day, and read."""
     golden = GOLDEN.read_bytes()
 
     assert encode_snapshot(EXAMPLE) == golden
@@ -109,15 +112,18 @@ def test_any_bytes_with_a_right_crc_are_read_or_refused(body: bytes) -> None:
         decode_snapshot(data + struct.pack("<I", zlib.crc32(data)))
 
 
+REST = b'"meta":{},"next_offset":0,"params":{},"partition":0,"slot":0,"topic":"","topic_id":""}'
+
+
 @pytest.mark.parametrize(
     "header",
     [
         b"[]",
         b"{}",
-        b'{"blobs":[["a"]],"group":"","meta":{},"next_offset":0,"params":{},"partition":0,"slot":0,"topic":""}',
-        b'{"blobs":[["a",-1]],"group":"","meta":{},"next_offset":0,"params":{},"partition":0,"slot":0,"topic":""}',
-        b'{"blobs":[["a",1]],"group":"","meta":{},"next_offset":0,"params":{},"partition":0,"slot":0,"topic":""}',
-        b'{"blobs":[],"group":7,"meta":{},"next_offset":0,"params":{},"partition":0,"slot":0,"topic":""}',
+        b'{"blobs":[["a"]],"group":"",' + REST,
+        b'{"blobs":[["a",-1]],"group":"",' + REST,
+        b'{"blobs":[["a",1]],"group":"",' + REST,
+        b'{"blobs":[],"group":7,' + REST,
     ],
 )
 def test_a_signed_but_senseless_header_is_refused(header: bytes) -> None:
@@ -132,3 +138,22 @@ def test_a_newer_format_asks_for_an_upgrade() -> None:
     data = MAGIC + struct.pack("<HHI", FORMAT + 1, 1, 0) + b"whatever comes"
     with pytest.raises(StateCorrupt, match=f"format {FORMAT + 1} is newer .* upgrade this worker"):
         decode_snapshot(data + struct.pack("<I", zlib.crc32(data)))
+
+
+def test_an_older_format_names_the_ways_out() -> None:
+    """It is neither read by guess nor called broken."""
+    data = MAGIC + struct.pack("<HHI", FORMAT - 1, 1, 0) + b"whatever came"
+    with pytest.raises(StateCorrupt, match=f"format {FORMAT - 1} is older .*npstream reset"):
+        decode_snapshot(data + struct.pack("<I", zlib.crc32(data)))
+
+
+@pytest.mark.parametrize(("learned", "now"), [("a", "a"), ("", "a"), ("a", ""), ("", "")])
+def test_a_topic_is_the_same_unless_its_id_says_otherwise(learned: str, now: str) -> None:
+    """Logs without ids are never suspected."""
+    check_topic(replace(EXAMPLE, topic_id=learned), now)
+
+
+def test_a_topic_that_was_created_again_is_refused_with_the_way_on() -> None:
+    """Offsets of the old one mean nothing in the new one."""
+    with pytest.raises(StateCorrupt, match="reset --partition 3 --to earliest --keep-model --execute"):
+        check_topic(replace(EXAMPLE, topic_id="a"), "b")

@@ -55,6 +55,7 @@ class Owner:
         self._starts = dict(starts or {})
         self.told: list[tuple[str, tuple[int, ...]]] = []
         self.failures: dict[int, StateCorrupt] = {}
+        self.waiting: dict[int, str] = {}
         self.owned: set[int] = set()
         self.got: dict[int, list[Record]] = {}
         self.on_revoke: Callable[[Sequence[int]], object] = lambda partitions: None
@@ -78,6 +79,9 @@ class Owner:
     def on_lost(self, partitions: Sequence[int]) -> None:
         self.told.append(("lost", tuple(partitions)))
         self.owned -= set(partitions)
+
+    def on_waiting(self, partition: int, reason: str) -> None:
+        self.waiting[partition] = reason
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         self.failures[partition] = error

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from npstream.kafka.orphans import assigned_partitions
+from npstream.kafka.group import GroupView, View, assigned_partitions
+from npstream.records import Topics
 from tests.broker import JarKafka, create_topics
+from tests.contracts.builders import eventually
 from tests.operations.command import ROOT
 
 _TWO_TOPICS = (
@@ -20,20 +22,34 @@ _TWO_TOPICS = (
 )
 _KILLS = 5
 _ASKING = """
-import logging, sys, time
+import logging, sys, threading, time
+from npstream.errors import NpstreamError
 from npstream.kafka import KafkaConfig
+from npstream.kafka.admin import Admin
 from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import common_settings
-from npstream.kafka.orphans import GroupView
+from npstream.kafka.group import GroupView
 from npstream.records import Topics
 
 quiet = logging.getLogger("quiet")
 quiet.addHandler(logging.NullHandler())
 quiet.propagate = False
-admin = new_admin(common_settings(KafkaConfig(sys.argv[1], "group", "a", Topics("e", "d", "l", "c"))), Sink(quiet))
+topics = Topics("e", "d", "l", "c")
+config = KafkaConfig(sys.argv[1], "group", "a", topics, connect_timeout_ms=2_000)
+admin = new_admin(common_settings(config), Sink(quiet))
+tool = Admin(config, quiet)
+
+def ask_as_tools_do():
+    while True:
+        try:
+            tool.group()
+        except NpstreamError:
+            pass
+
+threading.Thread(target=ask_as_tools_do, daemon=True).start()
 for _ in sys.stdin:
     for asked in range(200):
-        GroupView(admin, "group", "e").answer(0.0)
+        GroupView(admin, "group", topics).news(0.0)
         if asked == 50:
             print("begun", flush=True)
         time.sleep(0.02)
@@ -53,6 +69,29 @@ def test_a_torn_assignment_is_refused(length: int) -> None:
     """Rather than taken for a member that owns less."""
     with pytest.raises(ValueError, match="a member's assignment cannot be read"):
         assigned_partitions(_TWO_TOPICS[:length], "other")
+
+
+class Broken:
+    """A client whose calls fail as no client's should."""
+
+    def describe_topics(self, *_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_look_that_fails_in_an_unexpected_way_is_followed_by_another() -> None:
+    """The watch is never silently off: each failed look is one that saw nothing."""
+    view = GroupView(Broken(), "group", Topics("e", "d", "l", "c"))  # type: ignore[arg-type]
+    seen: list[View] = []
+    eventually(lambda: noted(view.news(0.0), seen))
+    eventually(lambda: noted(view.news(100.0), seen))
+
+    assert seen == [View(), View()]
+
+
+def noted(view: View | None, seen: list[View]) -> bool:
+    """Keep what a look saw, if it is over."""
+    seen.extend(() if view is None else (view,))
+    return view is not None
 
 
 @pytest.mark.slow

@@ -220,12 +220,12 @@ def test_replicas_matter_where_there_are_brokers_for_them() -> None:
 @pytest.mark.parametrize(
     ("group", "wanted"),
     [
-        (GroupState("EMPTY", ()), ["note"]),
-        (GroupState("STABLE", (GroupMember("a", "c", "h", (0, 1, 2, 3)),)), []),
-        (GroupState("STABLE", (GroupMember("a", "c", "h", (0, 1, 2)),)), ["error"]),
-        (GroupState("PREPARING_REBALANCE", (GroupMember("a", "c", "h", ()),)), ["warning"]),
+        (GroupState("Empty", ()), ["note"]),
+        (GroupState("Stable", (GroupMember("a", "c", "h", (0, 1, 2, 3)),)), []),
+        (GroupState("Stable", (GroupMember("a", "c", "h", (0, 1, 2)),)), ["error"]),
+        (GroupState("PreparingRebalance", (GroupMember("a", "c", "h", ()),)), ["warning"]),
         (
-            GroupState("STABLE", (GroupMember("a", "c", "h", (0, 1, 2, 3)), GroupMember("b", "c", "h", ()))),
+            GroupState("Stable", (GroupMember("a", "c", "h", (0, 1, 2, 3)), GroupMember("b", "c", "h", ()))),
             ["note"],
         ),
     ],
