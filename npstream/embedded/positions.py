@@ -5,14 +5,22 @@ from npstream.embedded.store import Store
 from npstream.errors import StateCorrupt
 from npstream.records import KeyValue, Pointer, Position
 
+Row = tuple[int, str]
+"""A position as it is stored: the next offset and the metadata, which nobody has read yet."""
 
-def read_position(store: Store, group: str, events: int, partition: int) -> Position | None:
-    """A group's position in the topic with id `events`; raises `StateCorrupt` when it cannot be read."""
+
+def read_row(store: Store, group: str, events: int, partition: int) -> Row | None:
+    """What is stored for a group in the topic with id `events`."""
     rows = store.rows(
         "SELECT next_offset, metadata FROM positions WHERE group_name = ? AND topic = ? AND partition = ?",
         (group, events, partition),
     )
-    return decode_position(*rows[0]) if rows else None
+    return rows[0] if rows else None
+
+
+def position_of(row: Row | None) -> Position | None:
+    """A stored position, read; raises `StateCorrupt` when it cannot be."""
+    return None if row is None else decode_position(*row)
 
 
 def read_chunks(store: Store, checkpoints: int, partition: int, pointer: Pointer) -> list[KeyValue]:

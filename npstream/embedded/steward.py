@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from npstream.embedded.lock import holder
-from npstream.embedded.positions import read_chunks, read_position
+from npstream.embedded.positions import position_of, read_chunks, read_row
 from npstream.embedded.store import Store
 from npstream.records import KeyValue, Pointer, Position, Topics
 
@@ -30,7 +30,7 @@ class EmbeddedSteward:
 
     def committed(self, partition: int) -> Position | None:
         """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
-        return read_position(self._store, self._group, self._events, partition)
+        return position_of(read_row(self._store, self._group, self._events, partition))
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""

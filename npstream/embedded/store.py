@@ -11,11 +11,12 @@ when it returns (synchronous=FULL).
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from npstream.embedded.file import open_file
 from npstream.embedded.headers import decode_headers, encode_headers
 from npstream.errors import Fatal, NpstreamError, Retryable
 from npstream.port import Ends
@@ -81,13 +82,36 @@ class Store:
             raise Fatal(f"no embedded log at {path}: run `npstream init` to create it, or correct embedded.path")
         self.path = path
         self._lock = RLock()
-        with self.translated():
-            self._db = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        with ExitStack() as stack:
+            # First in, last out: closing it before SQLite's own descriptors would cancel SQLite's locks.
+            self._file = open_file(path, create=create)
+            stack.callback(self._file.close)
+            self._require_one_name()
+            with self.translated():
+                self._db = sqlite3.connect(
+                    path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+                )
+                stack.callback(self._db.close)
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._prepare()
+            self._open = stack.pop_all()
+
+    def _require_one_name(self) -> None:
+        if self._file.names > 1:
+            raise Fatal(
+                f"{self.path} has {self._file.names} names (hard links): SQLite keeps its journal beside the name, "
+                "so two names would damage the log. Remove all but one (`find FOLDER -samefile FILE` lists them), or "
+                "copy the file"
             )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._prepare()
+
+    def _require_same_file(self) -> None:
+        """Raises `Fatal` when the path leads elsewhere: whoever opens it there does not see this journal."""
+        if not self._file.is_at(self.path):
+            raise Fatal(
+                f"{self.path} was moved, replaced or deleted while it was open: stop whatever did it, put the file "
+                "back or correct embedded.path, and start again"
+            )
 
     def _prepare(self) -> None:
         (found,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -107,7 +131,7 @@ class Store:
     def close(self) -> None:
         """Close the connection; what was not committed never happened. Never raises."""
         with self._lock, suppress(sqlite3.Error):  # nothing is lost: the file only ever holds whole transactions
-            self._db.close()
+            self._open.close()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -121,6 +145,7 @@ class Store:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One atomic write; rolled back when the body raises."""
         with self._lock, self.translated():
+            self._require_same_file()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -138,6 +163,7 @@ class Store:
     def version(self) -> int:
         """A number that changes when another connection has committed."""
         with self._lock, self.translated():
+            self._require_same_file()
             (version,) = self._db.execute("PRAGMA data_version").fetchone()
             return int(version)
 
