@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from npstream.codec.changes import Change
+from npstream.codec.events import EventDecoder
 from npstream.codec.history import History, Kept, read_history
-from npstream.errors import StateCorrupt, UsageError
+from npstream.errors import SettingsError, StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
@@ -77,9 +78,13 @@ class Walk:
     def arrive(self, offset: int) -> None:
         """Take the settings that count for the event at `offset`."""
         while self._changes and self._changes[0].offset <= offset:
-            config = PartitionConfig.from_dict(self._changes.pop(0).new)
+            change = self._changes.pop(0)
+            config = settings_of(change, self.processor.name)
             if config != self.processor.config:
-                self.processor.reconfigure(config)
+                try:
+                    self.processor.reconfigure(config)
+                except SettingsError as error:
+                    raise _damaged(change, self.processor.name, str(error)) from error
 
     def _next_cut(self, records: Sequence[Record], at: int) -> int:
         if not self._changes:
@@ -101,13 +106,30 @@ def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None
         return Walk(PartitionProcessor.from_snapshot(reaching[-1].snapshot), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
-        return Walk(_cold(past, PartitionConfig.from_dict(birth.new), birth.offset), past.history.changes)
+        return Walk(_cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
     if birth is None and assumed is not None and not kept:
         return Walk(_cold(past, assumed, begin), past.history.changes)
     reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
     raise UsageError(
         f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "
         f"{'is not on record' if birth is None else f'(offset {birth.offset}) is out of reach'}: {reached} recomputed"
+    )
+
+
+def settings_of(change: Change, name: str) -> PartitionConfig:
+    """The settings that a change record of this partition tells. Raises `StateCorrupt` when they cannot be used."""
+    try:
+        config = PartitionConfig.from_dict(change.new)
+        EventDecoder(config.events)
+    except (KeyError, TypeError, ValueError, AssertionError, SettingsError) as error:
+        raise _damaged(change, name, repr(error)) from error
+    return config
+
+
+def _damaged(change: Change, name: str, what: str) -> StateCorrupt:
+    return StateCorrupt(
+        f"{name}: the change record at offset {change.offset} holds settings that cannot be used ({what}): it is "
+        f"damaged; what was decided before it and after it can only be audited apart, by offset ranges"
     )
 
 

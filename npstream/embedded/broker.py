@@ -38,6 +38,7 @@ class EmbeddedBroker:
         """Raises `Fatal` when another worker runs on the file or a topic is missing."""
         self._path = path
         self._group = group
+        self._name = topics.events
         self._store = Store(path)
         try:
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
@@ -112,29 +113,29 @@ class EmbeddedBroker:
 
     def _fetch_one(self, partition: int, limit: int) -> list[Record]:
         assert self._cursors is not None
+        assert self._listener is not None
         cursor = self._cursors[partition]
         if cursor.paused:
             return []
-        events = self._ids[Channel.EVENTS]
-        ends = self._store.ends(events, partition)
-        if not ends.begin <= cursor.next_offset <= ends.high:
-            self._fail(partition, cursor, f"{ends.begin}..{ends.high}")
+        try:
+            records = self._next_records(partition, cursor.next_offset, limit)
+        except StateCorrupt as error:
+            cursor.paused = True
+            self._listener.on_failed(partition, error)
             return []
-        records = self._store.fetch(events, partition, cursor.next_offset, ends.stable, limit)
         if records:
             cursor.next_offset = records[-1].offset + 1
         return records
 
-    def _fail(self, partition: int, cursor: _Cursor, kept: str) -> None:
-        assert self._listener is not None
-        cursor.paused = True
-        self._listener.on_failed(
-            partition,
-            StateCorrupt(
-                f"events partition {partition}: offset {cursor.next_offset} is outside the records kept ({kept}) in "
-                f"{self._path}: they were trimmed before they were read; reset the partition to start anew"
-            ),
-        )
+    def _next_records(self, partition: int, begin: int, limit: int) -> list[Record]:
+        events = self._ids[Channel.EVENTS]
+        ends = self._store.ends(events, partition)
+        if not ends.begin <= begin <= ends.high:
+            raise StateCorrupt(
+                f"events partition {partition}: offset {begin} is outside the records kept ({ends.begin}..{ends.high}) "
+                f"in {self._path}: they were trimmed before they were read; reset the partition to start anew"
+            )
+        return self._store.fetch(events, partition, begin, ends.stable, limit)
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish all shares or nothing, on the disk when it returns.
@@ -212,7 +213,7 @@ class EmbeddedBroker:
         """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
         self._require_open()
         self._seen[partition] = self._row(partition)
-        return position_of(self._seen[partition])
+        return position_of(self._seen[partition], f"{self._name}/{partition}")
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""

@@ -18,14 +18,23 @@ def read_row(store: Store, group: str, events: int, partition: int) -> Row | Non
     return rows[0] if rows else None
 
 
-def position_of(row: Row | None) -> Position | None:
-    """A stored position, read; raises `StateCorrupt` when it cannot be."""
-    return None if row is None else decode_position(*row)
+def position_of(row: Row | None, name: str) -> Position | None:
+    """A stored position, read; raises `StateCorrupt`, with the partition's name, when it cannot be."""
+    if row is None:
+        return None
+    next_offset, metadata = row
+    if type(next_offset) is not int or type(metadata) is not str:
+        raise StateCorrupt(f"{name}: its committed offset is damaged ({next_offset!r}); run `npstream recover`")
+    try:
+        return decode_position(next_offset, metadata)
+    except StateCorrupt as error:
+        raise StateCorrupt(f"{name}: {error}") from error
 
 
 def read_chunks(store: Store, checkpoints: int, partition: int, pointer: Pointer) -> list[KeyValue]:
     """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
-    records = store.fetch(checkpoints, partition, pointer.offset, pointer.offset + pointer.chunks, pointer.chunks)
+    end = pointer.offset + pointer.chunks
+    records = store.fetch(checkpoints, partition, pointer.offset, end, pointer.chunks, dense=False)
     found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]
     if len(found) != pointer.chunks:
         raise StateCorrupt(
