@@ -93,22 +93,19 @@ class Walk:
         return next((i for i in range(at, len(records)) if records[i].offset >= offset), len(records))
 
 
-def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None) -> Walk:
+def start_before(past: Past, offset: int) -> Walk:
     """A walk that can reach `offset`: from the newest usable snapshot, else from the partition's beginning.
 
-    `assumed` are the settings of a partition whose beginning is not on record.
     Raises `UsageError` saying which offsets can be reached.
     """
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
-    kept = [item for item in past.history.snapshots if _usable(item, begin)]
+    kept = usable_snapshots(past)
     reaching = [item for item in kept if item.next_offset <= offset]
     if reaching:
         return Walk(PartitionProcessor.from_snapshot(reaching[-1].snapshot), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
-        return Walk(_cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
-    if birth is None and assumed is not None and not kept:
-        return Walk(_cold(past, assumed, begin), past.history.changes)
+        return Walk(cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
     reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
     raise UsageError(
         f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "
@@ -152,18 +149,21 @@ def first_reachable(past: Past) -> int:
     birth = past.history.birth
     if birth is not None and begin <= birth.offset:
         return birth.offset
-    kept = [item.next_offset for item in past.history.snapshots if _usable(item, begin)]
+    kept = usable_snapshots(past)
     if not kept:
         raise UsageError(f"{past.name}: group {past.group!r} has no usable checkpoint: nothing can be recomputed")
-    return kept[0]
+    return kept[0].next_offset
 
 
-def _usable(kept: Kept, begin: int) -> bool:
-    """Whether this program can go on from a snapshot, and the events after it are still there."""
-    return kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin
+def usable_snapshots(past: Past) -> list[Kept]:
+    """Those that this program can go on from, with the events after them still there; oldest first."""
+    begin = past.log.ends(Channel.EVENTS, past.partition).begin
+    snapshots = past.history.snapshots
+    return [kept for kept in snapshots if kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin]
 
 
-def _cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
+def cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
+    """A first start at `offset`, from the seed where there is one."""
     model = None if past.seed is None else past.seed()
     return PartitionProcessor.cold(config, past.group, past.topic, past.partition, offset, model)
 
