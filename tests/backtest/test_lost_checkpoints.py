@@ -65,6 +65,26 @@ def test_recovery_rebuilds_the_state_from_the_first_event(tmp_path: Path, crashe
     assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
 
 
+def test_a_partition_that_began_with_a_model_file_needs_it_again(tmp_path: Path) -> None:
+    """The seed is part of the beginning: with it the state is proven, without it refused."""
+    teacher = stage(tmp_path / "teacher")
+    teacher.send(mixed(300, seed=7))
+    teacher.run()
+    file = tmp_path / "model.npstream"
+    tool(tmp_path / "teacher", "inspect", "--partition", "0", "--export", str(file))
+    made = stage(tmp_path, start_from=str(file))
+    made.send(mixed(200))
+    made.run()
+    lose_checkpoints(made, tmp_path)
+
+    assert tool(tmp_path, "recover", "--execute").exit_code == 0
+    lose_checkpoints(made, tmp_path)
+    stage(tmp_path)
+    refused = tool(tmp_path, "recover", "--execute")
+    assert refused.exit_code == 5
+    assert "start_from" in refused.stderr
+
+
 def test_positions_and_checkpoints_lost_together_are_found_from_what_was_published(tmp_path: Path) -> None:
     """Without a proof everything published is compared; the beginning is on record again, so audit covers all."""
     made = stage(tmp_path)
