@@ -3,18 +3,22 @@
 rollback   as it was at a kept checkpoint, an offset or a time; later events are decided again
 fresh      a new model, or one from a file, at a place of choice
 kept       the model it has, at a later place; the events in between are never learned
-recover    the position is computed anew after the group's offsets were lost
+recover    the position is computed again after the group's offsets were lost, or the state after all
+           checkpoints were
 """
 
 from dataclasses import dataclass
 
 from npstream.backtest.audit import Difference, compare_on_the_way
+from npstream.backtest.from_start import begin_again, nothing_leads_to, require_proof
 from npstream.backtest.published import decided_below
 from npstream.backtest.rebuild import Past, Seed, Walk, kept_at, start_before, walk_to
+from npstream.codec.changes import Change, encode_change
 from npstream.codec.resets import How, Reset, encode_reset
 from npstream.errors import StateCorrupt, UsageError
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.saving import change_record, whole_share
+from npstream.port import Start
 from npstream.records import Channel, Position, Share
 
 
@@ -105,19 +109,31 @@ def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move
     return _move(past, "kept", processor, origin, replayed, note, stood, order)
 
 
-def plan_recovery(past: Past, order: Order, assumed: PartitionConfig) -> Move | None:
-    """Compute a lost position anew from what was published and the kept checkpoints; None when nothing ever was.
+def plan_recovery(
+    past: Past, stood: Position | None, order: Order, assumed: PartitionConfig, start: Start
+) -> Move | None:
+    """Bring back a lost position, or a state whose checkpoints are all lost; None when neither is.
 
-    Everything on the way is compared with the outputs that are there. Raises
-    `StateCorrupt` when it differs, `UsageError` when it cannot be recomputed.
+    `assumed` and `start` are how the partition began, where that is not on record.
+    Raises `StateCorrupt` when the result is not what was committed or published,
+    `UsageError` when it cannot be recomputed.
     """
     past.check_topic()
+    if stood is None:
+        return _recover_position(past, order, assumed, start)
+    if past.history.at_or_before(stood.next_offset) is not None:
+        return None  # a worker finds it
+    return _recover_state(past, stood, order, assumed, start)
+
+
+def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start: Start) -> Move | None:
+    """Everything on the way is compared with the outputs that are there; None when nothing ever was."""
     newest = past.history.newest
     answered = decided_below(past.log, past.partition, None)
     goal = max(answered, 0 if newest is None else newest.next_offset)
     if newest is None and answered == 0:
         return None
-    walk = start_before(past, goal, assumed)
+    walk, birth = _towards(past, goal, assumed, start)
     began = walk.processor.next_offset
     compared = compare_on_the_way(past, walk, began, goal)
     if compared.difference is not None:
@@ -125,7 +141,28 @@ def plan_recovery(past: Past, order: Order, assumed: PartitionConfig) -> Move | 
     if walk.halted is not None:
         raise walk.halted
     note = f"{compared.equal} published records since offset {began} were reproduced on the way"
-    return _move(past, "recover", walk.processor, goal, goal - began, note, None, order)
+    return _move(past, "recover", walk.processor, goal, goal - began, note, None, order, birth)
+
+
+def _recover_state(past: Past, stood: Position, order: Order, assumed: PartitionConfig, start: Start) -> Move:
+    """The state that the committed position proves, from the partition's first event."""
+    goal = stood.next_offset
+    walk, birth = _towards(past, goal, assumed, start)
+    began = walk.processor.next_offset
+    require_proof(past, walk, _towards(past, goal, assumed, start)[0], stood)
+    note = (
+        f"no checkpoint is left: the state was rebuilt from the first event (offset {began}), and its outputs and "
+        "digest are those of the committed position"
+    )
+    return _move(past, "recover", walk.processor, goal, goal - began, note, stood, order, birth)
+
+
+def _towards(past: Past, goal: int, assumed: PartitionConfig, start: Start) -> tuple[Walk, Change | None]:
+    """A walk that can reach the goal, and the record of its beginning when that must be written again."""
+    if not nothing_leads_to(past):
+        return start_before(past, goal), None
+    walk = begin_again(past, assumed, start, goal)
+    return walk, Change(walk.processor.next_offset, {}, assumed.to_dict())
 
 
 def _cannot_recover(past: Past, found: Difference) -> str:
@@ -145,12 +182,15 @@ def _move(
     note: str,
     stood: Position | None,
     order: Order,
+    birth: Change | None = None,
 ) -> Move:
     newest = past.history.newest
     processor.topic_id = past.log.topic_id()
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
     records = [encode_reset(reset, *processor.address)]
-    if how == "fresh":
+    if birth is not None:
+        records.append(encode_change(birth, *processor.address))
+    elif how == "fresh":
         records.append(change_record(processor, None))
     elif how != "kept":
         old = processor.config if newest is None else PartitionConfig.from_dict(newest.snapshot.params)

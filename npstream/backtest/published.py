@@ -118,6 +118,16 @@ def last_answered(log: Log, channel: Channel, partition: int) -> int | None:
     return None
 
 
+def first_answered(log: Log, partition: int) -> int | None:
+    """The lowest input offset that a kept output answers, None when there is none."""
+    found: list[int] = []
+    for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS):
+        ends = log.ends(channel, partition)
+        first = next(log.read(channel, partition, ends.begin, ends.stable), None)
+        found += [] if first is None else [answers(first.headers)]
+    return min((offset for offset in found if offset >= 0), default=None)
+
+
 def decided_below(log: Log, partition: int, position: Position | None) -> int:
     """Everything below this input offset has been decided; without a position, as far as the outputs tell."""
     if position is not None:

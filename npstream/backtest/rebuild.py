@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from npstream.codec.changes import Change
+from npstream.codec.events import EventDecoder
 from npstream.codec.history import History, Kept, read_history
 from npstream.codec.snapshot import check_topic
-from npstream.errors import StateCorrupt, UsageError
+from npstream.errors import SettingsError, StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
@@ -92,9 +93,13 @@ class Walk:
     def arrive(self, offset: int) -> None:
         """Take the settings that count for the event at `offset`."""
         while self._changes and self._changes[0].offset <= offset:
-            config = PartitionConfig.from_dict(self._changes.pop(0).new)
+            change = self._changes.pop(0)
+            config = settings_of(change, self.processor.name)
             if config != self.processor.config:
-                self.processor.reconfigure(config)
+                try:
+                    self.processor.reconfigure(config)
+                except SettingsError as error:
+                    raise _damaged(change, self.processor.name, str(error)) from error
 
     def _next_cut(self, records: Sequence[Record], at: int) -> int:
         if not self._changes:
@@ -103,26 +108,40 @@ class Walk:
         return next((i for i in range(at, len(records)) if records[i].offset >= offset), len(records))
 
 
-def start_before(past: Past, offset: int, assumed: PartitionConfig | None = None) -> Walk:
+def start_before(past: Past, offset: int) -> Walk:
     """A walk that can reach `offset`: from the newest usable snapshot, else from the partition's beginning.
 
-    `assumed` are the settings of a partition whose beginning is not on record.
     Raises `UsageError` saying which offsets can be reached.
     """
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
-    kept = [item for item in past.history.snapshots if _usable(item, begin)]
+    kept = usable_snapshots(past)
     reaching = [item for item in kept if item.next_offset <= offset]
     if reaching:
         return Walk(PartitionProcessor.from_snapshot(reaching[-1].snapshot), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
-        return Walk(_cold(past, PartitionConfig.from_dict(birth.new), birth.offset), past.history.changes)
-    if birth is None and assumed is not None and not kept:
-        return Walk(_cold(past, assumed, begin), past.history.changes)
+        return Walk(cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
     reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
     raise UsageError(
         f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "
         f"{'is not on record' if birth is None else f'(offset {birth.offset}) is out of reach'}: {reached} recomputed"
+    )
+
+
+def settings_of(change: Change, name: str) -> PartitionConfig:
+    """The settings that a change record of this partition tells. Raises `StateCorrupt` when they cannot be used."""
+    try:
+        config = PartitionConfig.from_dict(change.new)
+        EventDecoder(config.events)
+    except (KeyError, TypeError, ValueError, AssertionError, SettingsError) as error:
+        raise _damaged(change, name, repr(error)) from error
+    return config
+
+
+def _damaged(change: Change, name: str, what: str) -> StateCorrupt:
+    return StateCorrupt(
+        f"{name}: the change record at offset {change.offset} holds settings that cannot be used ({what}): it is "
+        f"damaged; what was decided before it and after it can only be audited apart, by offset ranges"
     )
 
 
@@ -145,18 +164,21 @@ def first_reachable(past: Past) -> int:
     birth = past.history.birth
     if birth is not None and begin <= birth.offset:
         return birth.offset
-    kept = [item.next_offset for item in past.history.snapshots if _usable(item, begin)]
+    kept = usable_snapshots(past)
     if not kept:
         raise UsageError(f"{past.name}: group {past.group!r} has no usable checkpoint: nothing can be recomputed")
-    return kept[0]
+    return kept[0].next_offset
 
 
-def _usable(kept: Kept, begin: int) -> bool:
-    """Whether this program can go on from a snapshot, and the events after it are still there."""
-    return kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin
+def usable_snapshots(past: Past) -> list[Kept]:
+    """Those that this program can go on from, with the events after them still there; oldest first."""
+    begin = past.log.ends(Channel.EVENTS, past.partition).begin
+    snapshots = past.history.snapshots
+    return [kept for kept in snapshots if kept.snapshot.algorithm == ALGORITHM and kept.next_offset >= begin]
 
 
-def _cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
+def cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor:
+    """A first start at `offset`, from the seed where there is one."""
     model = None if past.seed is None else past.seed()
     return PartitionProcessor.cold(config, past.group, past.topic, past.partition, offset, model)
 

@@ -31,7 +31,7 @@ Recomputes every decision and dead letter from the events, starting at a kept ch
 or at the beginning, through every change of settings, and compares key, value, headers
 and timestamp. Reads only, beside running workers.
 Exit codes: 0 all reproduced bit for bit; 1 a difference, the first is shown;
-2 the range cannot be audited; 3 settings refused; 4 brokers."""
+2 the range cannot be audited; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
 @config_option()
 @set_option

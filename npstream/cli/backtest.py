@@ -33,7 +33,7 @@ Examples:
 \b
 Reads only: the live group, its offsets and its topics stay as they are.
 Exit codes: 0 done; 1 a partition stopped at the cap on dead letters; 2 file or range
-cannot be used; 3 settings refused; 4 brokers."""
+cannot be used; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
 @file_argument
 @click.option(

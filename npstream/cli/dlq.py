@@ -47,7 +47,8 @@ Example:
 
 \b
 --from and --to are times of the events, or their input offsets. Reads only.
-Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers.""",
+Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers;
+5 stored records are damaged.""",
 )
 @config_option()
 @set_option
@@ -86,7 +87,8 @@ Example:
 
 \b
 The offset is that of the event, as `npstream dlq list` shows it. Reads only.
-Exit codes: 0 shown; 2 no such dead letter; 3 settings refused; 4 brokers."""
+Exit codes: 0 shown; 2 no such dead letter; 3 settings refused; 4 brokers;
+5 stored records are damaged."""
 )
 @config_option()
 @set_option
@@ -118,7 +120,8 @@ Each event is appended to the partition it came from, as it was first sent, with
 key, headers and timestamp. ORDER IS NOT KEPT: it comes after everything that followed it,
 and a label that was waiting for it may have expired. Dead letters stay where they are, so
 running it twice sends twice.
-Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers."""
+Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers;
+5 stored records are damaged."""
 )
 @config_option()
 @set_option

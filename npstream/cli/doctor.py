@@ -10,10 +10,12 @@ import click
 
 from npstream.cli.exits import FAILED
 from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.progress import progress
 
 if TYPE_CHECKING:
     from npstream.ops.doctor import Round
     from npstream.ops.findings import Finding
+    from npstream.port import Log
     from npstream.settings import Settings
 
 
@@ -25,6 +27,7 @@ Example:
 \b
 Looks at brokers, topics, partition counts, cleanup and retention against event time, timeouts,
 the group, stuck transactions, committed positions and checkpoints, and reads the newest events.
+An embedded file is checked page by page and read through, record by record.
 Changes nothing. Waits only when a transaction holds readers back, to tell a slow one from a
 stuck one.
 Exit codes: 0 nothing to do; 1 findings, each with its fix; 3 settings refused; 4 brokers."""
@@ -42,21 +45,47 @@ def doctor(config: Path, assignments: tuple[str, ...], sample: int, no_wait: boo
     from npstream.ops.findings import counts_against, findings_json, findings_text
 
     how = Round(sample, int(time.time() * 1000), time.monotonic, time.sleep, wait=not no_wait)
-    found, looked_at = _embedded(settings, how) if settings.embedded is not None else _kafka(settings, how)
+    if settings.embedded is not None:
+        found, looked_at = _embedded(settings, how, quiet=as_json)
+    else:
+        found, looked_at = _kafka(settings, how)
     echo_json(findings_json(found, looked_at)) if as_json else click.echo(findings_text(found, looked_at))
     if counts_against(found):
         sys.exit(FAILED)
 
 
-def _embedded(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:
+def _embedded(settings: "Settings", how: "Round", *, quiet: bool) -> tuple[list["Finding"], list[str]]:
     from npstream import app
+    from npstream.embedded import EmbeddedLog
+    from npstream.errors import StateCorrupt
     from npstream.ops.checkup import Patient
     from npstream.ops.doctor import examine_file
+    from npstream.ops.file_checkup import RESTORE, check_pages
+    from npstream.ops.findings import Finding
 
     assert settings.embedded is not None
-    with closing(app.open_log(settings)) as log, closing(app.open_steward(settings)) as steward:
-        patient = Patient(log, steward, settings.group, settings.topic_names(), settings.partition_config())
-        return examine_file(patient, how), [str(settings.embedded.path)]
+    name, topics = str(settings.embedded.path), settings.topic_names()
+    found: list[Finding] = []
+    try:
+        with (
+            closing(EmbeddedLog(settings.embedded.path, topics)) as log,
+            closing(app.open_steward(settings)) as steward,
+        ):
+            with progress("pages of the file", None, quiet=quiet):
+                found += check_pages(name, log.quick_check())
+            patient = Patient(log, steward, settings.group, topics, settings.partition_config())
+            with progress("records", _records(log), unit="records", quiet=quiet) as advance:
+                found += examine_file(patient, how, advance)
+    except StateCorrupt as error:
+        found.append(Finding("error", name, str(error), RESTORE))
+    return found, [name]
+
+
+def _records(log: "Log") -> int:
+    from npstream.records import Channel
+
+    places = [(channel, partition) for channel in Channel for partition in range(log.partitions(channel))]
+    return sum(ends.stable - ends.begin for ends in log.all_ends(places).values())
 
 
 def _kafka(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:

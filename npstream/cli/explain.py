@@ -18,7 +18,7 @@ The offset is that of the event: every decision carries it in its npstream-offse
 "moved the score by" is gradient times standardised value: to first order, what the
 feature adds to the score of an average event. Reads only.
 Exit codes: 0 explained; 1 the published decision is another; 2 no such event, or it cannot
-be recomputed; 3 settings refused; 4 brokers."""
+be recomputed; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
 @config_option()
 @set_option

@@ -22,7 +22,8 @@ Examples:
 \b
 One JSON object a line with partition, offset, timestamp, key, headers and value: a backtest
 of the file gives the decisions a backtest of the topic gives. Reads only.
-Exit codes: 0 written; 2 the range or the file cannot be used; 3 settings refused; 4 brokers."""
+Exit codes: 0 written; 2 the range or the file cannot be used; 3 settings refused; 4 brokers;
+5 stored records are damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @config_option()

@@ -19,7 +19,7 @@ Example:
 \b
 Creates what is missing, adds partitions where an output has fewer than the events,
 and corrects settings npstream cannot work with. Running it again does nothing.
-Exit codes: 0 done; 3 settings refused; 4 brokers or rights."""
+Exit codes: 0 done; 3 settings refused; 4 brokers or rights; 5 a damaged file."""
 )
 @config_option()
 @set_option

@@ -21,7 +21,7 @@ Examples:
 records: what is committed, stable and not yet decided. seconds: how long the oldest of it
 has waited, by its timestamp. held back: behind a transaction that is not decided yet and
 that nobody can read; when that lasts, run `npstream doctor`. Reads only.
-Exit codes: 0 told; 3 settings refused; 4 brokers."""
+Exit codes: 0 told; 3 settings refused; 4 brokers; 5 stored state is damaged."""
 )
 @config_option()
 @set_option

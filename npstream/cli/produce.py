@@ -28,7 +28,8 @@ Examples:
 JSONL lines are events and are sent as they are, keyed by their id. Rows of .npz, .csv,
 LIBSVM and Parquet files become events with id, x and y. Partitions are chosen by the
 murmur2 hash of the key, as Java clients do.
-Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers."""
+Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers;
+5 the embedded file is damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @config_option()

@@ -1,4 +1,4 @@
-"""`npstream recover`: a group that has lost its offsets finds its place again."""
+"""`npstream recover`: a group that has lost its offsets, or all its checkpoints, finds its place again."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,15 @@ Example:
 For a group whose committed offsets were deleted or have expired. Every decision and dead letter
 names its event, so the place is known: the state is recomputed from the newest kept checkpoint
 up to the last event that was answered, compared with what was published, and committed. No
-decision is repeated and none is lost. Partitions that have their offset are left alone.
+decision is repeated and none is lost.
+
+\b
+For a partition whose checkpoints are all gone (make a deleted topic again with `npstream init`)
+the state is rebuilt from its first event with these settings, and must prove to be the
+committed one. Where first events were trimmed, or settings changed on the way, it says so and
+what works instead. Partitions that have their offset and a checkpoint are left alone.
 Exit codes: 0 planned or done; 2 workers are active, or it cannot be recomputed; 3 settings
-refused; 4 brokers; 5 what was published is not what these settings lead to."""
+refused; 4 brokers; 5 what was committed or published is not what these settings lead to."""
 )
 @config_option()
 @set_option
@@ -36,12 +42,12 @@ refused; 4 brokers; 5 what was published is not what these settings lead to."""
 def recover(
     config: Path, assignments: tuple[str, ...], only: tuple[int, ...], why: str, execute: bool, as_json: bool
 ) -> None:
-    """Compute lost positions anew from what was published. A dry run unless --execute is given."""
+    """Bring back lost positions and lost checkpoints. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
 
     from npstream.backtest.moves import plan_recovery
 
     def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
-        return None if stood is not None else plan_recovery(past, order, settings.partition_config())
+        return plan_recovery(past, stood, order, settings.partition_config(), settings.start_at())
 
-    move(settings, only, why or "the group's offsets were lost", plan, execute=execute, as_json=as_json)
+    move(settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, as_json=as_json)

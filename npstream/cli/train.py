@@ -29,7 +29,7 @@ Name the file in the settings (start_from: model.npm): partitions without state 
 from what it has learned. Their budget, rates and counters are their own.
 Reads only: the live group, its offsets and its topics stay as they are.
 Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers;
-5 most events are bad."""
+5 most events are bad, or stored ones are damaged."""
 )
 @file_argument
 @config_option(required=False)

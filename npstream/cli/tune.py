@@ -38,7 +38,7 @@ Every trial is a replay: each event is decided by what was learned before it. Fi
 trials are kept beside --out (best.trials.csv); run again and the search goes on, or with
 a larger --budget goes further. Reads only: the live group stays as it is.
 Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers, or
-a process died; 130 stopped by Ctrl-C."""
+a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
 )
 @file_argument
 @config_option(required=False)

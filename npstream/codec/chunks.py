@@ -156,11 +156,20 @@ def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
 
 def _try_gather_one(first: ChunkKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
     try:
-        count = _head(newest[first.encode()])[2]
-        chunks = [newest[first._replace(chunk=index).encode()] for index in range(count)]
-        join(chunks)
-    except (KeyError, StateCorrupt):
+        return chunks_of(first, newest)
+    except StateCorrupt:
         return []  # whoever asked for this very snapshot learns from `join` what is wrong with it
+
+
+def chunks_of(first: ChunkKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
+    """The chunks of the snapshot that begins with this key, out of the newest record of each key.
+
+    Raises `StateCorrupt` when they are not whole.
+    """
+    count = _head(newest[first.encode()])[2]
+    keys = [first._replace(chunk=index).encode() for index in range(count)]
+    chunks = [newest[key] for key in keys if key in newest]
+    join(chunks)
     return chunks
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from npstream.codec.changes import Change, decode_change
-from npstream.codec.chunks import ChangeKey, ResetKey, gather, join, parse_key
+from npstream.codec.chunks import ChangeKey, Key, ResetKey, chunks_of, gather, join, parse_key
 from npstream.codec.resets import Reset, decode_reset
 from npstream.codec.snapshot import Snapshot, decode_snapshot
+from npstream.errors import StateCorrupt
 from npstream.records import KeyValue, Pointer
 
 
@@ -76,6 +77,26 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
         elif isinstance(key, ResetKey) and key[:3] == owner:
             told.append((record.offset, decode_reset(record)))
     return _in_log_order([item for _, item in sorted(told, key=lambda pair: pair[0])])
+
+
+def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: int) -> dict[Key, str]:
+    """What is wrong with this partition's records in a read of its checkpoint partition, by their first keys."""
+    newest = {record.key: record for record in records}
+    found: dict[Key, str] = {}
+    for record in newest.values():
+        key = parse_key(record.key)
+        if key[:3] != (group, topic, partition):
+            continue
+        try:
+            if isinstance(key, ChangeKey):
+                decode_change(record)
+            elif isinstance(key, ResetKey):
+                decode_reset(record)
+            elif key.chunk == 0:
+                decode_snapshot(join(chunks_of(key, newest)))
+        except StateCorrupt as error:
+            found[key] = str(error)
+    return found
 
 
 def _in_log_order(told: list[Kept | Change | Reset]) -> History:

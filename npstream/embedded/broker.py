@@ -10,7 +10,7 @@ from npstream import failpoints
 from npstream.codec.position import encode_position
 from npstream.embedded.compaction import compact
 from npstream.embedded.lock import WorkerLock
-from npstream.embedded.positions import read_chunks, read_position
+from npstream.embedded.positions import Row, position_of, read_chunks, read_row
 from npstream.embedded.store import Plain, Store, append
 from npstream.errors import Fatal, Retryable, StateCorrupt
 from npstream.port import Landing, Listener
@@ -38,6 +38,7 @@ class EmbeddedBroker:
         """Raises `Fatal` when another worker runs on the file or a topic is missing."""
         self._path = path
         self._group = group
+        self._name = topics.events
         self._store = Store(path)
         try:
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
@@ -49,6 +50,7 @@ class EmbeddedBroker:
             raise
         self._listener: Listener | None = None
         self._cursors: dict[int, _Cursor] | None = None
+        self._seen: dict[int, Row | None] = {}
         self._turn = 0
         self._snapshots = 0
         self._abandoned = False
@@ -90,6 +92,7 @@ class EmbeddedBroker:
         assert self._listener is not None, "subscribe before poll"
         self._cursors = {}
         partitions = list(range(self._partitions))
+        self._seen = {partition: self._row(partition) for partition in partitions}
         starts = self._listener.on_assigned(partitions)
         for partition in partitions:
             start = starts[partition]
@@ -110,43 +113,51 @@ class EmbeddedBroker:
 
     def _fetch_one(self, partition: int, limit: int) -> list[Record]:
         assert self._cursors is not None
+        assert self._listener is not None
         cursor = self._cursors[partition]
         if cursor.paused:
             return []
-        events = self._ids[Channel.EVENTS]
-        ends = self._store.ends(events, partition)
-        if not ends.begin <= cursor.next_offset <= ends.high:
-            self._fail(partition, cursor, f"{ends.begin}..{ends.high}")
+        try:
+            records = self._next_records(partition, cursor.next_offset, limit)
+        except StateCorrupt as error:
+            cursor.paused = True
+            self._listener.on_failed(partition, error)
             return []
-        records = self._store.fetch(events, partition, cursor.next_offset, ends.stable, limit)
         if records:
             cursor.next_offset = records[-1].offset + 1
         return records
 
-    def _fail(self, partition: int, cursor: _Cursor, kept: str) -> None:
-        assert self._listener is not None
-        cursor.paused = True
-        self._listener.on_failed(
-            partition,
-            StateCorrupt(
-                f"events partition {partition}: offset {cursor.next_offset} is outside the records kept ({kept}) in "
-                f"{self._path}: they were trimmed before they were read; reset the partition to start anew"
-            ),
-        )
+    def _next_records(self, partition: int, begin: int, limit: int) -> list[Record]:
+        events = self._ids[Channel.EVENTS]
+        ends = self._store.ends(events, partition)
+        if not ends.begin <= begin <= ends.high:
+            raise StateCorrupt(
+                f"events partition {partition}: offset {begin} is outside the records kept ({ends.begin}..{ends.high}) "
+                f"in {self._path}: they were trimmed before they were read; reset the partition to start anew"
+            )
+        return self._store.fetch(events, partition, begin, ends.stable, limit)
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        """Publish all shares or nothing, on the disk when it returns."""
+        """Publish all shares or nothing, on the disk when it returns.
+
+        Raises `Fatal` when a position is not where this worker last saw it.
+        """
         self._require_open()
         failpoints.hit("begin")
         with self._store.transaction() as db:
+            for share in shares:
+                self._require_unmoved(share.partition)
             pointers = {share.partition: self._write(db, share) for share in shares}
+            rows = {share.partition: _row_of(share, pointers[share.partition]) for share in shares}
             failpoints.hit("before_send_offsets")
+            topic = self._ids[Channel.EVENTS]
             db.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?, ?)",
-                [self._position_row(share, pointers[share.partition]) for share in shares],
+                [(self._group, topic, partition, *row) for partition, row in rows.items()],
             )
             failpoints.hit("after_send_offsets")
             failpoints.hit("before_commit")
+        self._seen |= rows
         failpoints.hit("after_commit")
         self._maybe_compact(shares)
         return pointers
@@ -175,10 +186,19 @@ class EmbeddedBroker:
         append(db, topic, share.partition, [(key, value, (), now_ms) for key, value in share.changes])
         return pointer
 
-    def _position_row(self, share: Share, pointer: Pointer) -> tuple[str, int, int, int, str]:
-        position = replace(share.position, pointer=pointer)
-        topic = self._ids[Channel.EVENTS]
-        return self._group, topic, share.partition, position.next_offset, encode_position(position)
+    def _require_unmoved(self, partition: int) -> None:
+        """What no lock can promise: whoever has committed since is the owner now, and this worker a zombie."""
+        seen, found = self._seen.get(partition), self._row(partition)
+        if found != seen:
+            was, now = ("nowhere" if row is None else f"at offset {row[0]}" for row in (seen, found))
+            raise Fatal(
+                f"events partition {partition}: group {self._group!r} was {was} when this worker last looked and is "
+                f"{now} now: another program has committed to {self._path}. Nothing was published; stop every worker "
+                "of this file and start one"
+            )
+
+    def _row(self, partition: int) -> Row | None:
+        return read_row(self._store, self._group, self._ids[Channel.EVENTS], partition)
 
     def _maybe_compact(self, shares: Sequence[Share]) -> None:
         self._snapshots += sum(bool(share.chunks) for share in shares)
@@ -192,7 +212,8 @@ class EmbeddedBroker:
     def committed(self, partition: int) -> Position | None:
         """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
         self._require_open()
-        return read_position(self._store, self._group, self._ids[Channel.EVENTS], partition)
+        self._seen[partition] = self._row(partition)
+        return position_of(self._seen[partition], f"{self._name}/{partition}")
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
@@ -221,3 +242,8 @@ class EmbeddedBroker:
     def _require_open(self) -> None:
         if self._abandoned:
             raise Retryable("this embedded broker was closed: open a new one")
+
+
+def _row_of(share: Share, pointer: Pointer) -> Row:
+    position = replace(share.position, pointer=pointer)
+    return position.next_offset, encode_position(position)

@@ -21,18 +21,21 @@ def encode_headers(headers: Headers) -> bytes | None:
 
 
 def decode_headers(blob: bytes | None) -> Headers:
-    """The headers of a blob, in order."""
+    """The headers of a blob, in order. Raises ValueError for what `encode_headers` did not write."""
     if blob is None:
         return ()
     headers: list[tuple[str, bytes | None]] = []
     at = 0
-    while at < len(blob):
-        (length,) = _KEY.unpack_from(blob, at)
-        at += _KEY.size
-        name = blob[at : at + length].decode()
-        at += length
-        (length,) = _VALUE.unpack_from(blob, at)
-        at += _VALUE.size
-        headers.append((name, None if length < 0 else blob[at : at + length]))
-        at += max(length, 0)
+    try:
+        while at < len(blob):
+            (length,) = _KEY.unpack_from(blob, at)
+            at += _KEY.size + length
+            name = blob[at - length : at].decode()
+            (length,) = _VALUE.unpack_from(blob, at)
+            at += _VALUE.size + max(length, 0)
+            headers.append((name, None if length < 0 else blob[at - length : at]))
+    except struct.error as error:
+        raise ValueError(str(error)) from error
+    if at != len(blob):
+        raise ValueError("the last one is cut off")
     return headers

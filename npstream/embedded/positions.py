@@ -5,19 +5,36 @@ from npstream.embedded.store import Store
 from npstream.errors import StateCorrupt
 from npstream.records import KeyValue, Pointer, Position
 
+Row = tuple[int, str]
+"""A position as it is stored: the next offset and the metadata, which nobody has read yet."""
 
-def read_position(store: Store, group: str, events: int, partition: int) -> Position | None:
-    """A group's position in the topic with id `events`; raises `StateCorrupt` when it cannot be read."""
+
+def read_row(store: Store, group: str, events: int, partition: int) -> Row | None:
+    """What is stored for a group in the topic with id `events`."""
     rows = store.rows(
         "SELECT next_offset, metadata FROM positions WHERE group_name = ? AND topic = ? AND partition = ?",
         (group, events, partition),
     )
-    return decode_position(*rows[0]) if rows else None
+    return rows[0] if rows else None
+
+
+def position_of(row: Row | None, name: str) -> Position | None:
+    """A stored position, read; raises `StateCorrupt`, with the partition's name, when it cannot be."""
+    if row is None:
+        return None
+    next_offset, metadata = row
+    if type(next_offset) is not int or type(metadata) is not str:
+        raise StateCorrupt(f"{name}: its committed offset is damaged ({next_offset!r}); run `npstream recover`")
+    try:
+        return decode_position(next_offset, metadata)
+    except StateCorrupt as error:
+        raise StateCorrupt(f"{name}: {error}") from error
 
 
 def read_chunks(store: Store, checkpoints: int, partition: int, pointer: Pointer) -> list[KeyValue]:
     """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
-    records = store.fetch(checkpoints, partition, pointer.offset, pointer.offset + pointer.chunks, pointer.chunks)
+    end = pointer.offset + pointer.chunks
+    records = store.fetch(checkpoints, partition, pointer.offset, end, pointer.chunks, dense=False)
     found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]
     if len(found) != pointer.chunks:
         raise StateCorrupt(

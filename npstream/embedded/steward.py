@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from npstream.embedded.lock import holder
-from npstream.embedded.positions import read_chunks, read_position
+from npstream.embedded.positions import position_of, read_chunks, read_row
 from npstream.embedded.store import Store
 from npstream.records import KeyValue, Pointer, Position, Topics
 
@@ -15,6 +15,7 @@ class EmbeddedSteward:
         """Raises `Fatal` when the file or a topic is missing."""
         self._path = path
         self._group = group
+        self._name = topics.events
         self._store = Store(path)
         try:
             self._events, _ = self._store.topic(topics.events)
@@ -30,7 +31,8 @@ class EmbeddedSteward:
 
     def committed(self, partition: int) -> Position | None:
         """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
-        return read_position(self._store, self._group, self._events, partition)
+        row = read_row(self._store, self._group, self._events, partition)
+        return position_of(row, f"{self._name}/{partition}")
 
     def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""

@@ -11,13 +11,15 @@ when it returns (synchronous=FULL).
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from npstream.embedded.headers import decode_headers, encode_headers
-from npstream.errors import Fatal, NpstreamError, Retryable
+from npstream.embedded.file import open_file
+from npstream.embedded.headers import encode_headers
+from npstream.embedded.rows import DamagedRow, records_of
+from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.port import Ends
 from npstream.records import Headers, Record, Topics
 
@@ -51,6 +53,9 @@ CREATE TABLE IF NOT EXISTS positions (
 """
 
 _INSERT = "INSERT INTO records (topic, partition, offset, ts, key, headers, value) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_TOPIC = """
+SELECT topic, partitions, (SELECT count(*) FROM spans WHERE spans.topic = topics.topic) FROM topics WHERE name = ?
+"""
 _SELECT = (
     "SELECT offset, ts, key, value, headers FROM records"
     " WHERE topic = ? AND partition = ? AND offset >= ? AND offset < ? ORDER BY offset LIMIT ?"
@@ -81,13 +86,37 @@ class Store:
             raise Fatal(f"no embedded log at {path}: run `npstream init` to create it, or correct embedded.path")
         self.path = path
         self._lock = RLock()
-        with self.translated():
-            self._db = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        with ExitStack() as stack:
+            # First in, last out: closing it before SQLite's own descriptors would cancel SQLite's locks.
+            self._file = open_file(path, create=create)
+            stack.callback(self._file.close)
+            self._require_one_name()
+            with self.translated():
+                self._db = sqlite3.connect(
+                    path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+                )
+                stack.callback(self._db.close)
+                self._db.text_factory = _text
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._prepare()
+            self._open = stack.pop_all()
+
+    def _require_one_name(self) -> None:
+        if self._file.names > 1:
+            raise Fatal(
+                f"{self.path} has {self._file.names} names (hard links): SQLite keeps its journal beside the name, "
+                "so two names would damage the log. Remove all but one (`find FOLDER -samefile FILE` lists them), or "
+                "copy the file"
             )
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._prepare()
+
+    def _require_same_file(self) -> None:
+        """Raises `Fatal` when the path leads elsewhere: whoever opens it there does not see this journal."""
+        if not self._file.is_at(self.path):
+            raise Fatal(
+                f"{self.path} was moved, replaced or deleted while it was open: stop whatever did it, put the file "
+                "back or correct embedded.path, and start again"
+            )
 
     def _prepare(self) -> None:
         (found,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -107,7 +136,7 @@ class Store:
     def close(self) -> None:
         """Close the connection; what was not committed never happened. Never raises."""
         with self._lock, suppress(sqlite3.Error):  # nothing is lost: the file only ever holds whole transactions
-            self._db.close()
+            self._open.close()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -121,6 +150,7 @@ class Store:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One atomic write; rolled back when the body raises."""
         with self._lock, self.translated():
+            self._require_same_file()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -135,19 +165,27 @@ class Store:
         with self._lock, self.translated():
             return self._db.execute(sql, tuple(parameters)).fetchall()
 
+    def quick_check(self) -> list[str]:
+        """What SQLite finds wrong with its pages and rows; empty when nothing is. Takes long on a large file."""
+        return [str(line) for (line,) in self.rows("PRAGMA quick_check(10)") if line != "ok"]
+
     def version(self) -> int:
         """A number that changes when another connection has committed."""
         with self._lock, self.translated():
+            self._require_same_file()
             (version,) = self._db.execute("PRAGMA data_version").fetchone()
             return int(version)
 
     def topic(self, name: str) -> tuple[int, int]:
         """(id, partition count) of a topic; raises `Fatal` when it does not exist."""
         with self._lock, self.translated():
-            row = self._db.execute("SELECT topic, partitions FROM topics WHERE name = ?", (name,)).fetchone()
+            row = self._db.execute(_TOPIC, (name,)).fetchone()
         if row is None:
             raise Fatal(f"topic {name!r} does not exist in {self.path}: run `npstream init`, or correct topics")
-        return row[0], row[1]
+        topic, partitions, spans = row
+        if type(topic) is not int or type(partitions) is not int or not 0 < partitions <= spans:
+            raise self.damaged(f"topic {name!r} is said to have {partitions!r} partitions, there are {spans}")
+        return topic, partitions
 
     def ends(self, topic: int, partition: int) -> Ends:
         """The offsets a partition holds now. A reader never sees an open transaction, so stable is the end."""
@@ -159,16 +197,29 @@ class Store:
             raise Fatal(
                 f"partition {partition} does not exist in {self.path}: run `npstream init` with more partitions"
             )
-        return Ends(row[0], row[1], row[1])
+        begin, following = row
+        if not (type(begin) is type(following) is int and 0 <= begin <= following):
+            raise self.damaged(f"partition {partition} of topic {topic} is said to hold {begin!r} to {following!r}")
+        return Ends(begin, following, following)
 
-    def fetch(self, topic: int, partition: int, begin: int, end: int, limit: int) -> list[Record]:
-        """At most `limit` records with `begin <= offset < end`, in order."""
-        with self._lock, self.translated():
-            rows = self._db.execute(_SELECT, (topic, partition, begin, end, limit)).fetchall()
-        return [
-            Record(offset, ts, key, value, () if headers is None else decode_headers(headers))
-            for offset, ts, key, value, headers in rows
-        ]
+    def fetch(
+        self, topic: int, partition: int, begin: int, end: int, limit: int, *, dense: bool = True
+    ) -> list[Record]:
+        """At most `limit` records with `begin <= offset < end`, in order; `dense` when none of them may be missing.
+
+        Raises `StateCorrupt` naming the first record that is not as it was written.
+        """
+        rows = self.rows(_SELECT, (topic, partition, begin, end, limit))
+        try:
+            return records_of(rows, begin, end, dense=dense)
+        except DamagedRow as damage:
+            names = self.rows("SELECT name FROM topics WHERE topic = ?", (topic,))
+            name = names[0][0] if names else f"topic {topic}"
+            raise self.damaged(f"{name}/{partition}: the record at offset {damage.offset} {damage}") from damage
+
+    def damaged(self, what: str) -> StateCorrupt:
+        """An error that says what is wrong with this file, and what to do."""
+        return StateCorrupt(f"{self.path} is damaged: {what}. {_REMEDY}")
 
 
 def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable[Plain]) -> int:
@@ -177,6 +228,8 @@ def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable
     if row is None:
         raise Fatal(f"topic {topic} has no partition {partition}: run `npstream init` with more partitions")
     first: int = row[0]
+    if type(first) is not int:
+        raise StateCorrupt(f"the end of topic {topic}, partition {partition}, is damaged ({first!r}). {_REMEDY}")
     rows = [
         (topic, partition, offset, ts if ts > 0 else 1, key, encode_headers(headers), value)
         for offset, (key, value, headers, ts) in enumerate(records, first)
@@ -186,20 +239,34 @@ def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable
     return first
 
 
+def _text(stored: bytes) -> str:
+    """Text of a damaged file may be anything: whoever reads it then finds a value that npstream did not write."""
+    return stored.decode(errors="replace")
+
+
 _NAMED: dict[str, Callable[[Path], NpstreamError]] = {
     "SQLITE_BUSY": lambda path: Retryable(
         f"another writer held {path} for more than {BUSY_TIMEOUT_MS / 1000:g} s: stop it, or wait"
     ),
     "SQLITE_FULL": lambda path: Retryable(f"no space left for {path}: free disk space"),
     "SQLITE_NOTADB": lambda path: Fatal(f"{path} is not an embedded log: correct embedded.path"),
-    "SQLITE_CORRUPT": lambda path: Fatal(f"{path} is damaged: restore a backup, or move it away and start anew"),
     "SQLITE_CANTOPEN": lambda path: Fatal(f"{path} cannot be opened: check that its folder exists and is writable"),
     "SQLITE_READONLY": lambda path: Fatal(f"{path} is read-only: check its owner and permissions"),
 }
 
 
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG")
+"""What a whole file of our format never gives: its tables, keys and types are those that our statements name."""
+_REMEDY = (
+    "`npstream doctor` lists what is; restore a backup, or move the file away with its -wal and -shm, run "
+    "`npstream init` and start over"
+)
+
+
 def _named(error: sqlite3.Error, path: Path) -> NpstreamError:
     name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(_DAMAGE):
+        return StateCorrupt(f"{path} is damaged: {error}. {_REMEDY}")
     for prefix, build in _NAMED.items():
         if name.startswith(prefix):
             return build(path)

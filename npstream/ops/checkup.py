@@ -60,7 +60,10 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
         snapshot = decode_snapshot(join(patient.steward.read_checkpoint(partition, position.pointer)))
         processor = PartitionProcessor.from_snapshot(snapshot)
     except StateCorrupt as error:
-        fix = "a worker falls back to an older kept one; see `npstream inspect --history`, then `npstream rollback`"
+        fix = (
+            "a worker falls back to an older kept one; see `npstream inspect --history`, then `npstream rollback`; "
+            "where none is left, `npstream recover` rebuilds the state from the events"
+        )
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", fix)]
     recreated = _recreated(patient, name, snapshot)
     if recreated:

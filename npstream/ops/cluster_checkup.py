@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from npstream.errors import NpstreamError
+from npstream.errors import NpstreamError, StateCorrupt
 from npstream.kafka.admin import Admin, GroupState
 from npstream.kafka.blueprint import Alter, Create, Grow, TopicState, Wishes
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
-from npstream.ops.findings import Finding
+from npstream.ops.findings import Finding, Level
 from npstream.ops.stuck import StuckWatch, threshold_s
 from npstream.port import Place
 from npstream.records import Channel, Topics
@@ -208,4 +208,5 @@ def try_look(found: list[Finding], what: str, look: Callable[[], list[Finding]])
     try:
         found += look()
     except NpstreamError as error:
-        found.append(Finding("warning", what, f"could not be looked at: {error}", "see the message"))
+        level: Level = "error" if isinstance(error, StateCorrupt) else "warning"
+        found.append(Finding(level, what, f"could not be looked at: {error}", "see the message"))

@@ -9,7 +9,7 @@ from npstream.kafka.admin import Admin
 from npstream.kafka.blueprint import TopicState
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
-from npstream.ops import checkup, cluster_checkup
+from npstream.ops import checkup, cluster_checkup, file_checkup
 from npstream.ops.checkup import Patient
 from npstream.ops.cluster_checkup import try_look
 from npstream.ops.findings import Finding
@@ -27,9 +27,20 @@ class Round:
     wait: bool = True
 
 
-def examine_file(patient: Patient, how: Round) -> list[Finding]:
-    """An embedded log. Raises `Fatal` when a topic is not there."""
-    return checkup.check_counts(patient) + _examine_group(patient, how)
+def examine_file(patient: Patient, how: Round, progress: Callable[[int], None]) -> list[Finding]:
+    """An embedded log, every record of it. Raises `Fatal` when a topic is not there.
+
+    `progress` is told how many more records were read.
+    """
+    found = checkup.check_counts(patient)
+    names = patient.topics.names()
+    for channel in Channel:
+        for partition in range(patient.log.partitions(channel)):
+            look = partial(file_checkup.check_records, patient, channel, partition, progress)
+            try_look(found, f"{names[channel]}/{partition}", look)
+    for partition in range(patient.log.partitions(Channel.EVENTS)):
+        try_look(found, f"{names[Channel.EVENTS]}/{partition}", partial(file_checkup.check_kept, patient, partition))
+    return list(dict.fromkeys(found + _examine_group(patient, how)))
 
 
 def _examine_group(patient: Patient, how: Round) -> list[Finding]:

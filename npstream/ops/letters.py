@@ -164,7 +164,10 @@ def letter_text(letter: DeadLetter) -> str:
 
 
 def _when(letter: DeadLetter) -> str:
-    return datetime.fromtimestamp(letter.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+    try:
+        return datetime.fromtimestamp(letter.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):  # a producer may send any number
+        return f"{letter.timestamp_ms} ms"
 
 
 def _shown(value: bytes | None) -> str:

@@ -85,7 +85,12 @@ def find_snapshot(partition: int, broker: Broker, log: Log, origin: Origin, posi
         older = kept_snapshots(partition, log, origin.group, origin.topic)
         usable = [snapshot for snapshot in older if snapshot.next_offset <= position.next_offset]
         if not usable:
-            raise StateCorrupt(f"{unreadable}; no older checkpoint is whole either") from unreadable
+            raise StateCorrupt(
+                f"{origin.topic}/{partition}: the checkpoint that committed offset {position.next_offset} points to "
+                f"(slot {position.pointer.slot}, at log offset {position.pointer.offset}) is gone or damaged, and no "
+                "older one is whole: stop all workers and run `npstream recover`, which rebuilds the state from the "
+                "events, or says what works where they are gone"
+            ) from unreadable
         return max(usable, key=lambda snapshot: snapshot.next_offset)
 
 

@@ -1,12 +1,14 @@
 """One commit: everything in it becomes visible together, or nothing ever does."""
 
+import sqlite3
+
 import pytest
 
-from npstream.errors import NpstreamError, Retryable, StateCorrupt
+from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.port import Log
 from npstream.records import Channel, Output, Pointer, Position
 from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share, values
-from tests.contracts.places import PARTITIONS, Place
+from tests.contracts.places import PARTITIONS, EmbeddedPlace, Place
 
 
 def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, log: Log) -> None:
@@ -72,6 +74,38 @@ def test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it(place: Pl
     assert (position.next_offset, position.pointer) == (1, pointer)
     assert values(log, Channel.DECISIONS, 0) == [b"kept"]
     assert values(log, Channel.CHECKPOINTS, 0) == [chunks(1)[0][1]]
+
+
+def overtake(place: Place) -> None:
+    """Commit on partition 0 as somebody who takes the first worker for dead."""
+    if isinstance(place, EmbeddedPlace):  # its lock lets nobody in while the first lives: write past it
+        with sqlite3.connect(place.path) as db:
+            assert db.execute("UPDATE positions SET next_offset = 2 WHERE partition = 0").rowcount == 1
+        db.close()
+    else:
+        twin = place.broker()
+        joined(twin)
+        twin.commit([share(0, 2, [decision(b"twin")], chunks(1))])
+
+
+def test_a_worker_that_was_overtaken_publishes_nothing_more(place: Place, log: Log) -> None:
+    """Its commit is fatal and no part of it is ever visible; the position is the one of the other."""
+    broker = place.broker()
+    joined(broker)
+    broker.commit([share(0, 1, [decision(b"first")], chunks(1))])
+    overtake(place)
+
+    with pytest.raises(Fatal):
+        broker.commit([share(0, 3, [decision(b"late")], chunks(1))])
+    broker.abandon()
+
+    following = place.broker()
+    joined(following)
+    position = following.committed(0)
+    assert position is not None
+    assert position.next_offset == 2
+    eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
+    assert b"late" not in values(log, Channel.DECISIONS, 0)
 
 
 def test_an_abandoned_broker_commits_no_more(place: Place, log: Log) -> None:

@@ -1,6 +1,8 @@
 """The file itself: creating, growing, refusing, staying small."""
 
+import os
 import sqlite3
+import stat
 import threading
 from pathlib import Path
 
@@ -29,6 +31,39 @@ def test_a_log_that_does_not_exist_is_named_with_its_remedy(tmp_path: Path) -> N
     with pytest.raises(Fatal, match=r"no embedded log at .*mistyped\.db: run `npstream init`"):
         EmbeddedLog(tmp_path / "mistyped.db", TOPICS)
     assert not (tmp_path / "mistyped.db").exists()
+
+
+def test_a_log_and_its_journal_are_for_their_owner_alone(path: Path) -> None:
+    """Events may be anybody's personal data: no other user of the machine reads them, whatever the umask."""
+    log = EmbeddedLog(path, TOPICS)
+    log.append(Channel.EVENTS, 0, [(None, b"event", (), 5)])
+    broker = EmbeddedBroker(path, TOPICS, "group")
+
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(("log.db", "log.db-wal", "log.db-shm", "log.db.lock"), 0o600)
+    broker.abandon()
+    log.close()
+
+
+def test_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """A path that leads to a folder, or through a file, ends with one message."""
+    (tmp_path / "file").write_bytes(b"")
+    for wrong in (tmp_path, tmp_path / "file" / "log.db"):
+        with pytest.raises(Fatal, match=r"cannot be opened|no embedded log at"):
+            EmbeddedLog(wrong, TOPICS)
+
+
+def test_a_closed_log_leaves_no_open_file(path: Path) -> None:
+    """However many share the file, and in whatever order they let go."""
+    before = len(os.listdir("/proc/self/fd"))
+    logs = [EmbeddedLog(path, TOPICS) for _ in range(3)]
+    broker = EmbeddedBroker(path, TOPICS, "group")
+    with pytest.raises(Fatal):
+        EmbeddedBroker(path, TOPICS, "group")
+    for each in (logs[1], broker, logs[0], logs[2]):
+        each.abandon() if isinstance(each, EmbeddedBroker) else each.close()
+
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_file_that_is_not_a_log_is_refused(tmp_path: Path) -> None:

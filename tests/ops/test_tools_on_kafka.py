@@ -137,6 +137,48 @@ def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(tw
     assert as_json(two.tool("audit", "--json"))["holds"]
 
 
+def delete_checkpoints(stage: KafkaStage, bootstrap: str) -> None:
+    """Delete the checkpoint topic and make it again, as an operator would."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    name = stage.settings.topic_names().checkpoints
+    for deleted in admin.delete_topics([name], operation_timeout=20).values():
+        deleted.result(timeout=30)
+    eventually(lambda: name not in admin.list_topics(timeout=10).topics)
+    made = stage.tool("init", "--partitions", str(stage.partitions))
+    assert made.exit_code == 0, made.stderr
+
+
+def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decisions(
+    two: KafkaStage, kafka: Kafka
+) -> None:
+    """The worker names the command; the state rebuilt from the first event is the committed one, and goes on."""
+    for partition in range(2):
+        two.send(mixed(300, seed=partition), partition)
+    two.run(crashes=[9])
+    before = two.positions()
+    delete_checkpoints(two, kafka.bootstrap)
+    with pytest.raises(Fatal, match="run `npstream recover`"):
+        two.run()
+    two.wait_alone()
+
+    assert "no checkpoint is left" in two.tool("recover").stdout
+    assert two.positions() == before
+    result = two.tool("recover", "--execute", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [(move["how"], move["replayed"]) for move in as_json(result)["moves"]] == [("recover", 300)] * 2
+    two.wait_alone()
+    assert [at and at.proof for at in two.positions().values()] == [at and at.proof for at in before.values()]
+    for partition in range(2):
+        two.send(mixed(200, seed=5 + partition, first=300), partition)
+    two.run()
+
+    plain: oracle.Changes = [(0, two.settings.partition_config())]
+    with closing(app.open_log(two.settings)) as log:
+        names = two.settings.topic_names()
+        assert oracle.compare(log, dict.fromkeys(range(2), plain), two.settings.group, names.events) > 500
+    assert as_json(two.tool("audit", "--json"))["holds"]
+
+
 def test_a_rollback_on_kafka_is_refused_beside_a_worker_and_repeats_without(one: KafkaStage) -> None:
     """The members are named; once they are gone the events are decided again, and audit agrees."""
     one.send(mixed(300), 0)
