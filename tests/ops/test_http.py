@@ -14,7 +14,6 @@ import pytest
 from npstream.errors import Fatal
 from npstream.ops.boundary import boundary
 from npstream.ops.dashboard import Dashboard, HttpConfig
-from npstream.ops.http import _REQUESTS_MAX
 from npstream.ops.secrets import Secrets
 from npstream.partition import PartitionProcessor
 from npstream.port import Broker, Landing, Listener
@@ -180,41 +179,6 @@ def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert "unsafe" not in policy
     assert "connect-src 'self'" in policy
     assert answer.getheader("Cache-Control") == "no-store"
-
-
-def test_silent_clients_do_not_pile_up() -> None:
-    """Beyond a bound further connections are closed at once, and probes answer again when a place is free."""
-    shown = dashboard()
-    shown.start()
-    port = int(shown.url.split(":")[-1].strip("/"))
-    silent: list[socket.socket] = []
-    try:
-        for _ in range(_REQUESTS_MAX + 1):
-            silent.append(socket.create_connection(("127.0.0.1", port), 10))
-        turned_away = silent[-1].recv(1)
-        for client in silent:
-            client.close()
-        answer = _get_when_free(port)
-    finally:
-        shown.stop()
-
-    assert turned_away == b""
-    assert answer == 200
-
-
-def _get_when_free(port: int) -> int:
-    """The status of /livez, asked again while the server still turns clients away."""
-    deadline = time.monotonic() + 10
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        try:
-            connection.request("GET", "/livez")
-            return connection.getresponse().status
-        except (http.client.RemoteDisconnected, ConnectionResetError):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        finally:
-            connection.close()
 
 
 def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
