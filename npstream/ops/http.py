@@ -1,6 +1,7 @@
 """The HTTP side of a worker: probes, metrics, status, boundary, page.
 
-    /livez     200 while the loop has turned within `max_age_s`, and nothing else
+    /startz    200 from the first turn of the loop on
+    /livez     200 while the loop has turned within `max_age_s`, and before its first turn within `start_s`
     /readyz    200 once the first poll has returned and every owned partition is restored
     /metrics   Prometheus text
     /status    JSON

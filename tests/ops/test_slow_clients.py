@@ -16,7 +16,7 @@ from tests.ops.stage import IDENTITY
 from tests.ops.test_status import Clock
 
 SLOW_CLIENTS = 64
-PATHS = ("/livez", "/readyz", "/metrics")
+PATHS = ("/startz", "/livez", "/readyz", "/metrics")
 REQUEST = b"GET /livez HTTP/1.1\r\nHost: worker\r\nX-Padding: " + b"x" * 10_000
 
 
