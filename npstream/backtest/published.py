@@ -70,6 +70,8 @@ def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequ
         if not runs or (found <= last and _explained(found, last, left)):
             runs.append((record.offset, found))
         last = found if found >= 0 else last
+    if not runs:
+        return []
     bounds = [*(first for first, _ in runs[1:]), ends.stable]
     return [
         _Pass(first, bound, min((begun for _, begun in runs[i + 1 :]), default=2**63))
