@@ -34,7 +34,13 @@ refused; 4 brokers; 5 what was published is not what these settings lead to."""
 @moving_options
 @json_option
 def recover(
-    config: Path, assignments: tuple[str, ...], only: tuple[int, ...], why: str, execute: bool, as_json: bool
+    config: Path,
+    assignments: tuple[str, ...],
+    only: tuple[int, ...],
+    why: str,
+    execute: bool,
+    gone: bool,
+    as_json: bool,
 ) -> None:
     """Compute lost positions anew from what was published. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
@@ -44,4 +50,4 @@ def recover(
     def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
         return None if stood is not None else plan_recovery(past, order, settings.partition_config())
 
-    move(settings, only, why or "the group's offsets were lost", plan, execute=execute, as_json=as_json)
+    move(settings, only, why or "the group's offsets were lost", plan, execute=execute, gone=gone, as_json=as_json)
