@@ -173,6 +173,8 @@ class Dashboard:
             return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of this worker: {here}")
         if known.reading.d != 2:
             return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {known.reading.d}")
+        if known.state == "paused":
+            return text(HTTPStatus.NOT_FOUND, f"partition {known.partition} is paused: its model is not at hand")
         model = self._recorder.desk.ask(known.partition, _MODEL_S)
         if model is None:
             return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")

@@ -252,6 +252,16 @@ def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
     assert answer == (404, "a boundary is drawn for 2 features; this model has 3\n")
 
 
+def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
+    """Its model is not loaded: said at once, instead of waiting for it."""
+    with Stage(tmp_path / "log", 2) as stage:
+        stage.feed([b"rubbish"] * 1200)
+        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["paused", "live"])
+        answer = stage.get("boundary?partition=0")
+
+    assert answer == (404, "partition 0 is paused: its model is not at hand\n")
+
+
 def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     """When the loop does not turn, the request ends with a sentence, and the worker is none the worse."""
     opened = threading.Event()
