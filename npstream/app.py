@@ -12,6 +12,7 @@ from npstream.codec.snapshot import decode_snapshot
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
 from npstream.errors import StateCorrupt, UsageError
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
+from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
 from npstream.model import ALGORITHM, Model
 from npstream.observe import Observer
@@ -109,6 +110,12 @@ def open_tool_broker(settings: Settings) -> Broker:
     assert settings.kafka is not None
     config = replace(settings.kafka.config(settings.topic_names()), slot=TOOL_SLOT, static_membership=False)
     return KafkaBroker(config)
+
+
+def dismiss_workers(settings: Settings) -> None:
+    """Take dead workers' places in the group from them; see `kafka.dismissal`. A file has no places to take."""
+    if settings.kafka is not None:
+        dismiss(settings.kafka.config(settings.topic_names()))
 
 
 def origin_of(settings: Settings) -> Origin:

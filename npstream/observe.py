@@ -124,7 +124,8 @@ _PROGRESS = (
         "npstream_lag_seconds",
         "gauge",
         "seconds",
-        "How long the oldest record not handled yet has waited, at most; 0 without lag, NaN while not known.",
+        "How long the oldest record not handled yet has waited, at most; where its event time is no time, as long as "
+        "this worker has seen it wait; 0 without lag, NaN while not known.",
         PARTITION,
     ),
     Metric(

@@ -14,16 +14,11 @@ from npstream.records import Position, Share
 _POLL_S = 0.1
 
 
-def require_nobody(steward: Steward, group: str, session_timeout_s: float | None) -> None:
-    """Raises `UsageError` naming the workers that are still members of the group."""
+def require_nobody(steward: Steward, group: str, advice: str) -> None:
+    """Raises `UsageError` naming the workers that are still members of the group, and `advice`."""
     members = steward.members()
     if members:
-        ghosts = (
-            ""
-            if session_timeout_s is None
-            else f" A stopped worker with static membership is forgotten {session_timeout_s:g} s after it stopped."
-        )
-        raise UsageError(f"group {group!r} has active members: {'; '.join(members)}. Stop them first.{ghosts}")
+        raise UsageError(f"group {group!r} has active members: {'; '.join(members)}. Stop them first.{advice}")
 
 
 def commit_alone(

@@ -112,6 +112,7 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     configure(settings.log.level, settings.log.format, sys.stderr, time.monotonic)
     dashboard = app.build_dashboard(settings)
     assert dashboard is not None
+    dashboard.start()  # before its address is printed: compiling may take a minute
     _say(f"live page: {dashboard.url} (while this runs)", quiet)
     compiled_s = warm_up(settings.partition_config())
     _say(f"kernel ready after {compiled_s:.1f} s", quiet)
@@ -119,7 +120,6 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     log = app.open_log(settings)
     feeder = Feeder(log, stream.messages(), stream.total / seconds, stop)
     worker = WorkerThread(app.build_worker(settings, stop, dashboard.observer).run)
-    dashboard.start()
     try:
         feeder.start()
         worker.start()

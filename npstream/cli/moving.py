@@ -23,7 +23,14 @@ _SETTLE_S = 30.0
 
 
 def moving_options(function: F) -> F:
-    """`--partition`, `--why` and `--execute`."""
+    """`--partition`, `--why`, `--execute` and `--workers-are-gone`."""
+    function = click.option(
+        "--workers-are-gone",
+        "gone",
+        is_flag=True,
+        help="With --execute: do not wait until the group forgets stopped workers. One that runs after all loses its "
+        "place, what it has not committed is decided again.",
+    )(function)
     function = click.option("--execute", is_flag=True, help="Do it; without, only say what would be done.")(function)
     function = click.option("--why", default="", help="Reason to remember with it.")(function)
     return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
@@ -36,11 +43,13 @@ def move(
     plan: "Callable[[Log, Past, Position | None, Order], Move | None]",
     *,
     execute: bool,
+    gone: bool,
     as_json: bool,
 ) -> None:
     """Plan the move of each partition, show it, and commit all of them in one transaction when told to.
 
-    Raises `UsageError` when workers are active and `execute` is asked for.
+    Raises `UsageError` when workers are active and `execute` is asked for; with `gone` the places of static members
+    are taken from them first.
     """
     from npstream import app
     from npstream.backtest.inputs import partitions_of
@@ -52,11 +61,12 @@ def move(
 
     topics = settings.topic_names()
     order = Order(why, int(time.time() * 1000), settings.checkpoint.keep)
-    session_s = None if settings.kafka is None else settings.kafka.session_timeout_ms / 1000
     moves: list[Move] = []
     with opened(settings) as (log, steward):
         if execute:
-            require_nobody(steward, settings.group, session_s)
+            if gone:
+                app.dismiss_workers(settings)
+            require_nobody(steward, settings.group, _advice(settings, gone))
         for partition in partitions_of(log, topics.events, only):
             stood = try_committed(steward, partition)
             wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
@@ -72,3 +82,13 @@ def move(
         echo_json(moves_json(moves, executed=execute))
     else:
         click.echo(moves_text(moves, topics.decisions, executed=execute))
+
+
+def _advice(settings: "Settings", gone: bool) -> str:
+    """What to do about members that are stopped already; a file has none."""
+    if settings.kafka is None:
+        return ""
+    forgotten = f"is forgotten {settings.kafka.session_timeout_ms / 1000:g} s after it"
+    if gone:
+        return f" A worker without static membership that was killed {forgotten} died; others have joined since."
+    return f" A stopped worker {forgotten} stopped; --workers-are-gone does not wait for that."

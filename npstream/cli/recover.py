@@ -40,7 +40,13 @@ refused; 4 brokers; 5 what was committed or published is not what these settings
 @moving_options
 @json_option
 def recover(
-    config: Path, assignments: tuple[str, ...], only: tuple[int, ...], why: str, execute: bool, as_json: bool
+    config: Path,
+    assignments: tuple[str, ...],
+    only: tuple[int, ...],
+    why: str,
+    execute: bool,
+    gone: bool,
+    as_json: bool,
 ) -> None:
     """Bring back lost positions and lost checkpoints. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
@@ -50,4 +56,4 @@ def recover(
     def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
         return plan_recovery(past, stood, order, settings.partition_config(), settings.start_at())
 
-    move(settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, as_json=as_json)
+    move(settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, gone=gone, as_json=as_json)

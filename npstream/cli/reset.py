@@ -49,6 +49,7 @@ def reset(
     only: tuple[int, ...],
     why: str,
     execute: bool,
+    gone: bool,
     as_json: bool,
 ) -> None:
     """Begin partitions anew at another place. A dry run unless --execute is given."""
@@ -75,4 +76,4 @@ def reset(
             past = replace(past, seed=lambda: app.read_model(start_from))
         return plan_fresh(past, stood, order, settings.partition_config(), place)
 
-    move(settings, only, why, plan, execute=execute, as_json=as_json)
+    move(settings, only, why, plan, execute=execute, gone=gone, as_json=as_json)

@@ -43,6 +43,7 @@ def rollback(
     only: tuple[int, ...],
     why: str,
     execute: bool,
+    gone: bool,
     as_json: bool,
 ) -> None:
     """Return partitions to a kept checkpoint, an offset or a time. A dry run unless --execute is given."""
@@ -61,4 +62,4 @@ def rollback(
         offset = None if to is None else offset_of(log, past.partition, to, 0)
         return plan_rollback(past, stood, order, checkpoint, offset)
 
-    move(settings, only, why, plan, execute=execute, as_json=as_json)
+    move(settings, only, why, plan, execute=execute, gone=gone, as_json=as_json)

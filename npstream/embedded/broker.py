@@ -44,7 +44,8 @@ class EmbeddedBroker:
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
             self._partitions: int = counts[Channel.EVENTS]
             self._require_partitions(topics, counts)
-            self._lock = WorkerLock(path)
+            with self._store.translated():
+                self._lock = WorkerLock(path)
         except BaseException:
             self._store.close()
             raise

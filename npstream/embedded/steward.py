@@ -26,7 +26,8 @@ class EmbeddedSteward:
 
     def members(self) -> list[str]:
         """The one process that works on the file, if any, whatever its group."""
-        process = holder(self._path)
+        with self._store.translated():
+            process = holder(self._path)
         return [] if process is None else [f"process {process}"]
 
     def committed(self, partition: int) -> Position | None:

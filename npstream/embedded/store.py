@@ -64,7 +64,8 @@ _SELECT = (
 
 def create_topics(path: Path, topics: Topics, partitions: int) -> None:
     """Make the file and those of the four topics that are missing, or grow the ones with fewer partitions."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _readable_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with Store(path, create=True) as store, store.transaction() as db:
         for name in topics.names():
             db.execute(
@@ -82,8 +83,11 @@ class Store:
     """One connection to the file. Threads may share it: each transaction holds its lock."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
-        if not create and not path.exists():
-            raise Fatal(f"no embedded log at {path}: run `npstream init` to create it, or correct embedded.path")
+        with _readable_errors(path):
+            if path.is_dir():
+                raise Fatal(f"{path} is a folder: embedded.path must name a file in it")
+            if not create and not path.exists():
+                raise Fatal(f"no embedded log at {path}: run `npstream init` to create it, or correct embedded.path")
         self.path = path
         self._lock = RLock()
         with ExitStack() as stack:
@@ -140,9 +144,10 @@ class Store:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Give SQLite's errors their place in our tree."""
+        """Give errors of SQLite and of the file system their place in our tree."""
         try:
-            yield
+            with _readable_errors(self.path):
+                yield
         except sqlite3.Error as error:
             raise _named(error, self.path) from error
 
@@ -220,6 +225,18 @@ class Store:
     def damaged(self, what: str) -> StateCorrupt:
         """An error that says what is wrong with this file, and what to do."""
         return StateCorrupt(f"{self.path} is damaged: {what}. {_REMEDY}")
+
+
+@contextmanager
+def _readable_errors(path: Path) -> Iterator[None]:
+    """Name what the file system refuses, and the path it refuses it for."""
+    try:
+        yield
+    except OSError as error:
+        raise Fatal(
+            f"{path} cannot be used ({error.strerror}): correct embedded.path, or check that its folder can be "
+            "made and written to"
+        ) from error
 
 
 def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable[Plain]) -> int:

@@ -113,9 +113,9 @@ class Admin:
             time.sleep(_MOVING_S)
 
     def _member(self, found: Any) -> GroupMember:
-        """Workers name themselves in their client id, which is their transactional id."""
-        own = f"{self._config.group}."
-        slot = found.client_id.removeprefix(own) if found.client_id.startswith(own) else None
+        """Brokers make a member's id of its own name, where it has one, else of its client id, and a UUID."""
+        name = found.id[: -len("-00000000-0000-0000-0000-000000000000")]
+        slot = name if name and name != found.client_id else None
         owned = assigned_partitions(found.assignment or b"", self._config.topics.events)
         return GroupMember(slot, found.client_id, found.client_host, tuple(sorted(owned)))
 

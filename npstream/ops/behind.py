@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from npstream.ops.lag import waited_s
 from npstream.page import text_table
 from npstream.port import Log, Start, Steward
 from npstream.records import Channel
@@ -18,7 +19,7 @@ class Behind:
     committed  the group's offset, None before its first start
     end        the stable end: what can be read by anybody who waits for transactions
     records    offsets between the two; 0 when no record is left in between
-    seconds    how long the oldest of them has waited, by its own timestamp
+    seconds    how long the oldest of them has waited, by its own timestamp; None when that is no time of arrival
     held_back  offsets behind the stable end, held by a transaction that is not decided
     """
 
@@ -26,7 +27,7 @@ class Behind:
     committed: int | None
     end: int
     records: int
-    seconds: float
+    seconds: float | None
     held_back: int
 
 
@@ -46,16 +47,17 @@ def _behind(log: Log, steward: Steward, partition: int, start: Start, now_ms: in
         committed=None if position is None else position.next_offset,
         end=ends.stable,
         records=0 if first is None else ends.stable - max(at, ends.begin),
-        seconds=0.0 if first is None else max(0.0, (now_ms - first.timestamp_ms) / 1000),
+        seconds=0.0 if first is None else waited_s(now_ms, first.timestamp_ms),
         held_back=max(0, ends.high - ends.stable),
     )
 
 
 def behind_json(found: list[Behind]) -> dict[str, Any]:
-    """Every number, and the sums."""
+    """Every number, and the sums; the seconds of the whole are those of the latest, not known when one's are not."""
+    seconds = [item.seconds for item in found]
     return {
         "records": sum(item.records for item in found),
-        "seconds": max((item.seconds for item in found), default=0.0),
+        "seconds": None if None in seconds else max((known for known in seconds if known is not None), default=0.0),
         "partitions": [{name: getattr(item, name) for name in item.__slots__} for item in found],
     }
 
@@ -66,10 +68,15 @@ def behind_text(found: list[Behind]) -> str:
         [
             str(item.partition),
             "-" if item.committed is None else str(item.committed),
-            *(str(item.end), str(item.records), f"{item.seconds:.1f}", str(item.held_back)),
+            *(str(item.end), str(item.records), _seconds(item.seconds), str(item.held_back)),
         ]
         for item in found
     ]
     total = behind_json(found)
-    rows.append(["all", "", "", str(total["records"]), f"{total['seconds']:.1f}", str(sum(i.held_back for i in found))])
+    held_back = sum(item.held_back for item in found)
+    rows.append(["all", "", "", str(total["records"]), _seconds(total["seconds"]), str(held_back)])
     return text_table(_HEADER, rows)
+
+
+def _seconds(known: float | None) -> str:
+    return "-" if known is None else f"{known:.1f}"

@@ -18,6 +18,8 @@ GRID = 41
 """Points along each side: coarse, 1,681 scores, a few milliseconds."""
 _SPREAD = 3.0
 """Deviations shown on each side of the mean."""
+_ASKERS_MAX = 4
+"""Who waits keeps a thread of the HTTP side busy; more are sent away at once."""
 
 
 class ModelDesk:
@@ -25,12 +27,21 @@ class ModelDesk:
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(_ASKERS_MAX)
         self._changed = threading.Condition()
         self._answer: tuple[Params, bytes] | None = None
         self.wanted: frozenset[int] = frozenset()
 
     def ask(self, partition: int, timeout_s: float) -> Model | None:
-        """A copy of the partition's model; None when the worker does not answer in time. One asker at a time."""
+        """A copy of the partition's model; None when the worker is too busy. One at a time, a few may wait."""
+        if not self._waiting.acquire(blocking=False):
+            return None
+        try:
+            return self._ask(partition, timeout_s)
+        finally:
+            self._waiting.release()
+
+    def _ask(self, partition: int, timeout_s: float) -> Model | None:
         if not self._asking.acquire(timeout=timeout_s):
             return None
         try:

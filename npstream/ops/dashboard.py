@@ -32,13 +32,16 @@ _MODEL_S = 2.0
 class HttpConfig:
     """Where to answer, and when to worry. Loopback unless told otherwise.
 
-    max_age_s  /livez is red when the loop has not turned for this long
+    start_s    a start may take this long: /livez is green and the watchdog waits. A cold compile takes 20 to 90 s on a
+               calm machine, several times that on a throttled one, and a kill in the middle of it keeps nothing
+    max_age_s  after the start, /livez is red when the loop has not turned for this long
     grace_s    /readyz stays green this long while a rebalance settles
-    stuck_s    the watchdog ends the process when the loop has not turned for this long
+    stuck_s    after the start, the watchdog ends the process when the loop has not turned for this long
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
+    start_s: float = 600.0
     max_age_s: float = 60.0
     grace_s: float = 60.0
     stuck_s: float = 300.0
@@ -69,12 +72,13 @@ class Dashboard:
         self._clock = clock
         self._secrets = secrets or Secrets()
         self._recorder = Recorder(identity, clock)
-        self._watchdog = Watchdog(self._recorder.pulse, config.stuck_s, sys.stderr, clock)
+        self._watchdog = Watchdog(self._recorder.pulse, config.stuck_s, config.start_s, sys.stderr, clock)
         self._lag: LagWatch | None = None
         if connect_log is not None:
             self._lag = LagWatch(connect_log, self._owned, clock, wall, stuck)
         routes = {
             "/": self._page,
+            "/startz": self._startz,
             "/livez": self._livez,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
@@ -128,9 +132,17 @@ class Dashboard:
     def _page(self, query: Query) -> Answer:
         return Answer(HTTPStatus.OK, "text/html; charset=utf-8", live_page(), page_policy())
 
+    def _startz(self, query: Query) -> Answer:
+        pulse = self._recorder.pulse
+        if pulse.started:
+            return text(HTTPStatus.OK, "started")
+        wait = f"starting for {pulse.start_s():.0f} s: the loop has not turned yet"
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, wait)
+
     def _livez(self, query: Query) -> Answer:
-        age_s = self._recorder.pulse.age_s()
-        if age_s < self._config.max_age_s:
+        pulse = self._recorder.pulse
+        age_s = pulse.age_s()
+        if age_s < self._config.max_age_s or (not pulse.started and pulse.start_s() < self._config.start_s):
             return text(HTTPStatus.OK, "alive")
         return text(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop has not turned for {age_s:.0f} s")
 
@@ -161,6 +173,8 @@ class Dashboard:
             return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of this worker: {here}")
         if known.reading.d != 2:
             return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {known.reading.d}")
+        if known.state == "paused":
+            return text(HTTPStatus.NOT_FOUND, f"partition {known.partition} is paused: its model is not at hand")
         model = self._recorder.desk.ask(known.partition, _MODEL_S)
         if model is None:
             return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")

@@ -4,6 +4,10 @@ The ends of the log are asked for every few seconds on a thread of its own, with
 clients of its own, so that neither a slow broker nor a dead one is felt by the
 loop. The end that counts is the stable one: what an undecided transaction holds
 back cannot be read by anybody yet, and one that nobody ends is named in the log.
+
+A record has waited since it came, which nobody wrote down. Its own time is older,
+so its age is a bound, where it is a time at all: producers also send counters. And
+what lies beyond an end that was seen came after that look.
 """
 
 import threading
@@ -23,11 +27,26 @@ _DUTY, _INTERVAL_MAX_S = 10, 30.0
 """A round that takes long is followed by a pause ten times as long, within reason."""
 _KEEP_S = 60.0
 """Answers older than this, because brokers are away, are no longer shown."""
+_FIRST_LOG_MS = 1_293_840_000_000
+"""1 January 2011, when Kafka was first released: no record has waited in a log for longer."""
+_SKEW_MS = 60_000
+"""Clocks of producers may be ahead by this much."""
+
+
+def waited_s(now_ms: float, timestamp_ms: int) -> float | None:
+    """How long a record of this event time has waited at most; None when that cannot be a time of its arrival."""
+    if not _FIRST_LOG_MS <= timestamp_ms <= now_ms + _SKEW_MS:
+        return None
+    return max(0.0, (now_ms - timestamp_ms) / 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What one partition has before it. `end` is the stable end, `seconds` an upper bound of the wait."""
+    """What one partition has before it. `end` is the stable end.
+
+    `seconds` bounds the wait of the oldest record from above; where nothing does,
+    they are how long this worker has seen it wait.
+    """
 
     records: int
     seconds: float
@@ -45,12 +64,25 @@ class _Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class _Mark:
+    """A stable end and when it was seen: records below it were there then, the others came later."""
+
+    end: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Seen:
-    """One partition's ends as they were asked for, and what lay before them."""
+    """One partition's ends as they were asked for, and what lay before them.
+
+    Whatever is not handled came after `passed`, an end that the worker has reached;
+    `mark` is the one that it has to reach next.
+    """
 
     ends: Ends
     at: float
-    caught_up_at: float | None
+    passed: _Mark | None
+    mark: _Mark
     ahead: _Ahead
 
 
@@ -149,8 +181,14 @@ class LagWatch:
         ahead = _Ahead(position, True, None)
         if position < ends.stable:
             ahead = _look_ahead(log, partition, position, ends.stable, before)
-        caught_up_at = before.caught_up_at if before is not None else None
-        return _Seen(ends, now, now if ahead.nothing else caught_up_at, ahead)
+        here = _Mark(ends.stable, now)
+        if ahead.nothing:
+            return _Seen(ends, now, here, here, ahead)
+        if before is None:
+            return _Seen(ends, now, None, here, ahead)
+        if position >= before.mark.end:
+            return _Seen(ends, now, before.mark, here, ahead)
+        return _Seen(ends, now, before.passed, before.mark, ahead)
 
     def lags(self) -> dict[int, Lag]:
         """The lag of each owned partition whose end is known."""
@@ -169,11 +207,12 @@ class LagWatch:
         unmoved = position == ahead.position
         records = 0 if unmoved and ahead.nothing else max(0, seen.ends.stable - position)
         at_ms = ahead.timestamp_ms if unmoved and ahead.timestamp_ms is not None else status.last_timestamp_ms
-        since = now - status.since if at_ms is None else self._wall() - at_ms / 1000
-        if seen.caught_up_at is not None:
-            # Whatever came, came after this worker last had nothing left to do.
-            since = min(since, now - seen.caught_up_at)
-        return Lag(records, max(0.0, since) if records else 0.0, seen.ends.stable, stuck)
+        passed = seen.mark if position >= seen.mark.end else seen.passed
+        bounds = [] if passed is None else [now - passed.at]
+        if at_ms is not None and (age_s := waited_s(self._wall() * 1000, at_ms)) is not None:
+            bounds.append(age_s)
+        seconds = min(bounds, default=now - seen.mark.at)
+        return Lag(records, seconds if records else 0.0, seen.ends.stable, stuck)
 
     def _disconnect(self) -> None:
         if self._log is not None:

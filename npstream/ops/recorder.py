@@ -33,8 +33,8 @@ class Recorder(Observer):
         self.pulse.beat()
 
     def polled(self) -> None:
-        """Alive, and what the last turn did can be shown."""
-        self.pulse.beat()
+        """Alive and started, and what the last turn did can be shown."""
+        self.pulse.turned()
         self.board.polled()
 
     def rebalanced(self, change: Literal["assigned", "revoked", "lost"]) -> None:

@@ -15,40 +15,77 @@ _TICK_S = 1.0
 
 
 class Pulse:
-    """When the loop last turned. Beaten by the worker's thread, read by any."""
+    """When the loop last turned, and whether it ever has. Beaten by the worker's thread, read by any."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.turns = 0
-        self._at = clock()
+        self._born_at = self._at = clock()
+        self.beats = 0
+        self.started = False
+        """Whether the loop has turned once: until then the process compiles, connects and restores."""
 
     def beat(self) -> None:
-        """The loop turns."""
-        self.turns += 1
+        """The loop is alive: it turns, or waits for something that does."""
+        self.beats += 1
         self._at = self._clock()
 
+    def turned(self) -> None:
+        """The loop has turned."""
+        self.beat()
+        self.started = True
+
     def age_s(self) -> float:
-        """Seconds since the last turn; since the start before the first."""
+        """Seconds since the last beat; since the start before the first."""
         return self._clock() - self._at
+
+    def start_s(self) -> float:
+        """Seconds since the start of the process."""
+        return self._clock() - self._born_at
+
+
+class Standstill:
+    """For how long a pulse has not beaten. Pure: the time is given.
+
+    Looked at every `tick_s`. Time in which the whole process was stopped does not
+    count: then the look itself is late, and no more than two ticks are added.
+    """
+
+    def __init__(self, pulse: Pulse, tick_s: float, now: float) -> None:
+        self._pulse = pulse
+        self._tick_s = tick_s
+        self._looked_at = now
+        self._beats = pulse.beats
+        self._seconds = 0.0
+
+    def look(self, now: float) -> float:
+        """Seconds of standstill up to now."""
+        if self._pulse.beats != self._beats:
+            self._beats, self._seconds = self._pulse.beats, 0.0
+        else:
+            self._seconds += min(now - self._looked_at, 2 * self._tick_s)
+        self._looked_at = now
+        return self._seconds
 
 
 class Watchdog:
     """Ends the process when the loop has not turned for `stuck_s`, after writing every thread's stack to `stderr`.
 
     A worker that hangs is worse than one that is gone: it keeps its partitions
-    and does nothing. Time in which the whole process was stopped does not count.
+    and does nothing. Before the loop has turned once `start_s` is the limit.
     """
 
     def __init__(
         self,
         pulse: Pulse,
         stuck_s: float,
+        start_s: float,
         stderr: TextIO,
         clock: Callable[[], float],
         exit_process: Callable[[int], object] = os._exit,
     ) -> None:
         self._pulse = pulse
         self._stuck_s = stuck_s
+        self._start_s = start_s
         self._stderr = stderr
         self._clock = clock
         self._exit = exit_process
@@ -65,18 +102,16 @@ class Watchdog:
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
+    def limit_s(self) -> float:
+        """How long the loop may stand still now."""
+        return self._stuck_s if self._pulse.started else max(self._stuck_s, self._start_s)
+
     def _watch(self) -> None:
         tick_s = min(_TICK_S, self._stuck_s / 4)
-        turns, still_s, looked_at = self._pulse.turns, 0.0, self._clock()
+        standstill = Standstill(self._pulse, tick_s, self._clock())
         while not self._stop.wait(tick_s):
-            now = self._clock()
-            if self._pulse.turns != turns:
-                turns, still_s = self._pulse.turns, 0.0
-            else:
-                # A process that was suspended wakes up late here as well: count no more than two ticks.
-                still_s += min(now - looked_at, 2 * tick_s)
-            looked_at = now
-            if still_s >= self._stuck_s:
+            still_s = standstill.look(self._clock())
+            if still_s >= self.limit_s():
                 self._give_up(still_s)
                 return
 

@@ -30,9 +30,13 @@ class DeadLetterCap:
         return True
 
     def exceeded(self, name: str, offset: int, reason: str) -> StateCorrupt:
-        """What to tell the operator when a dead letter was not admitted."""
+        """What to tell the operator when a dead letter was not admitted.
+
+        A restart alone meets the same events with the same counts, and pauses again: the way on is a higher cap.
+        """
         return StateCorrupt(
-            f"{name}: more than {self.share:.0%} of a block of {BLOCK} events are bad, the last at offset {offset} "
-            f"({reason}). Look at the dead-letter topic, then mend the producer or raise events.dead_letter_cap, and "
-            "restart"
+            f"{name}: more than {100 * self.share:g}% of a block of {BLOCK} events are bad, the last at offset "
+            f"{offset} ({reason}). Look at the dead-letter topic and fix the producer. What it has sent stays in the "
+            "topic: to go on past it, set events.dead_letter_cap to 1 and restart the workers, and when the partition "
+            f"has caught up (`npstream lag`) set events.dead_letter_cap to {self.share:g} and restart them again"
         )

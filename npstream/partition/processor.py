@@ -61,7 +61,9 @@ class PartitionProcessor:
         self.config = config
         self._decoder = EventDecoder(config.events)
         self._publisher = Publisher(config, self.address[1], self.partition)
-        self._cap.share = config.dead_letter_cap
+        if self._cap.share != config.dead_letter_cap:
+            # A new block: what the old cap let through must not be held against the new one.
+            self._cap = DeadLetterCap(config.dead_letter_cap)
         expire_s = config.labels.expire_seconds
         # One far-future timestamp may age the waiting observations by 1% of their time, no more.
         self._clock_step_ms = 0 if expire_s is None else max(1, int(expire_s * 10))

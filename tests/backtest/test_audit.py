@@ -217,6 +217,17 @@ def test_a_partition_that_was_halted_and_let_go_on_is_reproduced(tmp_path: Path)
     assert found["decisions"] == sum(len(made.records(Channel.DECISIONS, p)) for p in range(2))
 
 
+def test_a_rollback_of_a_stream_without_dead_letters_is_reproduced(tmp_path: Path) -> None:
+    """A topic that holds nothing is no obstacle to an audit across a rollback."""
+    made = stage(tmp_path)
+    made.send([client.event(i, [i % 7, i % 3, i % 5], target=i % 7 > 5) for i in range(300)])
+    made.run()
+    assert tool(tmp_path, "rollback", "--to", "0", "--execute").exit_code == 0
+    made.run()
+
+    assert as_json(tool(tmp_path, "audit", "--json"))["holds"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

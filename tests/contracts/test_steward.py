@@ -56,7 +56,7 @@ def test_a_tool_moves_positions_while_nobody_works(place: Place, log: Log) -> No
     """Snapshot, position and records are there for the next worker, which starts where it was told."""
     with closing(steward_of(place)) as steward:
         shares = [share(p, 7 + p, chunks=chunks(1), changes=[(b"g/t/0/change/%020d" % 7, b"{}")]) for p in (0, 2)]
-        require_nobody(steward, "g", 10.0)
+        require_nobody(steward, "g", "")
 
         commit_alone(tool(place), PARTITIONS, {0: None, 2: None}, shares, time.monotonic, PATIENCE_S)
 
@@ -75,7 +75,7 @@ def test_a_tool_refuses_while_a_worker_is_active(place: Place) -> None:
     joined(broker)
     with closing(steward_of(place)) as steward:
         with pytest.raises(UsageError, match="active members"):
-            require_nobody(steward, "g", None)
+            require_nobody(steward, "g", "")
         with pytest.raises(NpstreamError):
             commit_alone(tool(place), PARTITIONS, {}, [share(0, 3, chunks=chunks(1))], time.monotonic, 1.0)
         broker.abandon()

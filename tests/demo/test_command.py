@@ -12,15 +12,16 @@ import pytest
 from npstream.cli.exits import FATAL, INTERRUPTED, OK, USAGE
 from tests.broker import Kafka
 from tests.cli.lines import ENTRY, PYTHON, npstream
+from tests.operations.command import get
 
 SHORT = ("--events", "4000", "--seconds", "1", "--tau", "0.05")
 
 
-def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def started(folder: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
     """The demo as a process of its own, whose temporary files go to the folder."""
     return subprocess.Popen(
         [PYTHON, "-c", ENTRY, "demo", "--out", str(folder / "out"), *arguments],
-        env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin"},
+        env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -49,6 +50,22 @@ def test_on_a_pipe_it_prints_plain_lines_and_leaves_a_report(tmp_path: Path) -> 
     assert "identical, bit for bit" in out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["demo.html", "demo.svg"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.slow
+def test_the_page_is_there_when_its_address_is_printed(tmp_path: Path) -> None:
+    """On a first run too, while the kernel is compiled: whoever opens the address at once sees the page."""
+    process = started(tmp_path, *SHORT, NUMBA_CACHE_DIR=str(tmp_path / "nothing compiled yet"))
+    try:
+        address = line_with(process.stderr, "live page:").split()[2]
+        page, start = get(address), get(address + "startz")
+    finally:
+        process.kill()
+        _, later = process.communicate(timeout=60)
+
+    assert page[0] == 200
+    assert start[0] == 503
+    assert "kernel ready" not in later
 
 
 @pytest.mark.slow

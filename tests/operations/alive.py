@@ -13,11 +13,17 @@ NEVER_S = 3600.0
 class AliveWorker(WorkerCommand):
     """`tests.operations.alive_worker`: the worker with limits of its own for how long the loop may stand still."""
 
-    limits = (NEVER_S, NEVER_S)
+    limits = (NEVER_S, NEVER_S, NEVER_S)
+    held = False
 
     def command(self) -> list[str]:
         """Its limits come after its settings."""
-        return ["tests.operations.alive_worker", str(self.config), *map(str, self.limits)]
+        held = ["held"] if self.held else []
+        return ["tests.operations.alive_worker", str(self.config), *map(str, self.limits), *held]
+
+    def go_on(self) -> None:
+        """Let a held one out of its start."""
+        os.kill(self.pid, signal.SIGUSR2)
 
     def hang(self) -> None:
         """Make the loop's next call of the broker never return."""
@@ -27,8 +33,16 @@ class AliveWorker(WorkerCommand):
 def alive(site: Site, slot: str, max_age_s: float, stuck_s: float) -> AliveWorker:
     """A worker with these limits; it ends with the site."""
     worker = AliveWorker(site.folder, slot, {**site.settings(slot), "kafka": _quick(site, slot)})
-    worker.limits = (max_age_s, stuck_s)
+    worker.limits = (NEVER_S, max_age_s, stuck_s)
     site.workers.append(worker)
+    return worker
+
+
+def held(site: Site, slot: str, start_s: float, max_age_s: float, stuck_s: float) -> AliveWorker:
+    """A worker with these limits that stays in its start until it may go on."""
+    worker = alive(site, slot, max_age_s, stuck_s)
+    worker.limits = (start_s, max_age_s, stuck_s)
+    worker.held = True
     return worker
 
 

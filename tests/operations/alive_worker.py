@@ -1,7 +1,8 @@
-"""A worker with short limits: `python -m tests.operations.alive_worker SETTINGS.yaml MAX_AGE_S STUCK_S`.
+"""A worker with short limits: `python -m tests.operations.alive_worker SETTINGS.yaml START_S MAX_AGE_S STUCK_S [held]`.
 
-Everything is as in `npstream run`, but for how long the loop may stand still.
-SIGUSR1 makes the next poll of the broker hang for ever, as a client call might.
+Everything is as in `npstream run`, but for how long the start may take and the loop may stand still.
+SIGUSR1 makes the next poll of the broker hang for ever, as a client call might. A held worker stays
+in its start, as one that compiles, until SIGUSR2.
 """
 
 import ctypes
@@ -28,6 +29,7 @@ from npstream.worker import Worker
 from npstream.worker.warm import warm_up
 
 HANG = threading.Event()
+GO_ON = threading.Event()
 
 
 class Hanging:
@@ -51,7 +53,7 @@ def a_call_that_never_returns() -> None:
     threading.Event().wait()
 
 
-def main(path: Path, max_age_s: float, stuck_s: float) -> None:
+def main(path: Path, start_s: float, max_age_s: float, stuck_s: float, *, held: bool) -> None:
     """Run until SIGTERM."""
     ctypes.CDLL(None).prctl(1, 9)  # die with the test, however that ends
     settings = load(path, dict(os.environ), ())
@@ -59,12 +61,15 @@ def main(path: Path, max_age_s: float, stuck_s: float) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGUSR1, lambda *_: HANG.set())
+    signal.signal(signal.SIGUSR2, lambda *_: GO_ON.set())
     identity = Identity(settings.group, settings.topic_names().events, "worker", __version__, ALGORITHM)
-    http = HttpConfig(port=0, max_age_s=max_age_s, stuck_s=stuck_s)
+    http = HttpConfig(port=0, start_s=start_s, max_age_s=max_age_s, stuck_s=stuck_s)
     dashboard = Dashboard(http, identity, time.monotonic, time.time, lambda: app.open_log(settings))
-    warm_up(settings.partition_config())
     dashboard.start()
     structlog.get_logger("npstream").info("starting", page=dashboard.url)
+    if held:
+        GO_ON.wait()
+    warm_up(settings.partition_config())
     try:
         worker(settings, stop, dashboard.observer).run()
     finally:
@@ -94,4 +99,4 @@ def hanging(connect: Callable[[], tuple[Broker, Log]]) -> Callable[[], tuple[Bro
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))
+    main(Path(sys.argv[1]), *map(float, sys.argv[2:5]), held=sys.argv[5:] == ["held"])

@@ -7,7 +7,7 @@ import pytest
 
 from npstream.cli import exits
 from tests.broker import JarKafka
-from tests.operations.alive import NEVER_S, alive
+from tests.operations.alive import NEVER_S, alive, held
 from tests.operations.command import WorkerCommand
 from tests.operations.probes import Probe
 from tests.operations.site import Site
@@ -74,3 +74,32 @@ def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> No
     assert code == exits.STUCK, worker.said()
     assert worker.lines("loop stuck")[0]["exit_code"] == exits.STUCK
     assert "in a_call_that_never_returns" in worker.err.read_text()
+
+
+def test_a_slow_start_is_neither_red_nor_ended(site: Site) -> None:
+    """A start that takes longer than the loop may stand still later is let alone, and the worker then works."""
+    worker = held(site, "worker", NEVER_S, max_age_s=2.0, stuck_s=4.0)
+    worker.start().wait_started()
+    with Probe(lambda: worker.get("livez")) as probe:
+        worker.wait_for(lambda: worker.status()["loop_age_s"] > 10.0, "the start to outlast every other limit")
+        starting = worker.get("startz")
+    worker.go_on()
+    worker.wait_for(lambda: worker.get("startz")[0] == 200, "the loop to turn")
+    site.feed(events(50))
+    worker.wait_for(lambda: worker.events() == 50, "the events to be handled")
+
+    assert starting[0] == 503
+    assert probe.answers
+    assert probe.reds() == []
+    assert worker.terminate() == exits.OK, worker.said()
+
+
+def test_a_start_that_never_ends_ends_the_worker(site: Site) -> None:
+    """Ten minutes in life, seconds here: then the watchdog ends the process with its code."""
+    worker = held(site, "worker", 12.0, max_age_s=1.0, stuck_s=1.0)
+    worker.start().wait_started()
+    green = worker.get("livez")
+    code = worker.wait()
+
+    assert green == (200, "alive\n")
+    assert code == exits.STUCK, worker.said()

@@ -6,22 +6,24 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from npstream.errors import Fatal
 from npstream.ops.boundary import boundary
 from npstream.ops.dashboard import Dashboard, HttpConfig
-from npstream.ops.http import _REQUESTS_MAX
 from npstream.ops.secrets import Secrets
 from npstream.partition import PartitionProcessor
 from npstream.port import Broker, Landing, Listener
 from npstream.records import Batch, KeyValue, Pointer, Position, Record, Share
+from tests.operations.command import get
 from tests.ops.stage import IDENTITY, Stage, config, events, handled
+from tests.ops.test_status import Clock
 
-PATHS = ("", "livez", "readyz", "metrics", "status")
+PATHS = ("", "startz", "livez", "readyz", "metrics", "status")
 
 
 class Gate:
@@ -65,6 +67,19 @@ def dashboard(port: int = 0) -> Dashboard:
     return Dashboard(HttpConfig(port=port), IDENTITY, time.monotonic, time.time)
 
 
+Ask = Callable[[str], tuple[int, str]]
+T = TypeVar("T")
+
+
+def answers(shown: Dashboard, look: Callable[[Ask], T]) -> T:
+    """What `look` finds while the dashboard answers."""
+    shown.start()
+    try:
+        return look(lambda path: get(shown.url + path))
+    finally:
+        shown.stop()
+
+
 def test_everything_answers_while_the_worker_runs(tmp_path: Path) -> None:
     """Probes are green, the page, the metrics and the status are there."""
     with Stage(tmp_path / "log", 2) as stage:
@@ -77,7 +92,7 @@ def test_everything_answers_while_the_worker_runs(tmp_path: Path) -> None:
     assert answers["livez"][1] == "alive\n"
     assert answers["readyz"][1] == "ready\n"
     assert answers[""][1].startswith("<!doctype html>")
-    assert wrong == (404, "nothing here; there is / /livez /readyz /metrics /status /boundary\n")
+    assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /boundary\n")
 
 
 def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
@@ -120,21 +135,46 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_liveness_is_green_before_anything_is_owned() -> None:
-    """A worker that waits for brokers or for the group is alive and not ready."""
-    shown = dashboard()
-    shown.start()
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", int(shown.url.split(":")[-1].strip("/")), timeout=10)
-        found = []
-        for path in ("/livez", "/readyz"):
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            found.append((answer.status, answer.read()))
-            connection.close()
-    finally:
-        shown.stop()
+    """A worker that waits for brokers or for the group is alive, and has neither started nor is it ready."""
+    found = answers(dashboard(), lambda ask: [ask(path) for path in ("startz", "livez", "readyz")])
 
-    assert found == [(200, b"alive\n"), (503, b"not yet told which partitions to own\n")]
+    assert found == [
+        (503, "starting for 0 s: the loop has not turned yet\n"),
+        (200, "alive\n"),
+        (503, "not yet told which partitions to own\n"),
+    ]
+
+
+def test_a_slow_start_is_alive_for_ten_minutes() -> None:
+    """Compiling may take longer than the loop may stand still later; a start that never ends is dead all the same."""
+    clock = Clock()
+    shown = Dashboard(HttpConfig(port=0), IDENTITY, clock, time.time)
+
+    def look(ask: Ask) -> list[tuple[int, int]]:
+        found = []
+        for seconds in (70, 520, 20):
+            clock.wait(seconds)
+            found.append((ask("startz")[0], ask("livez")[0]))
+        return found
+
+    assert answers(shown, look) == [(503, 200), (503, 200), (503, 503)]
+
+
+def test_after_the_first_turn_a_minute_is_the_limit() -> None:
+    """Started once is started for good; from then on the loop alone decides whether the worker is alive."""
+    clock = Clock()
+    shown = Dashboard(HttpConfig(port=0), IDENTITY, clock, time.time)
+
+    def look(ask: Ask) -> list[tuple[int, int]]:
+        found = []
+        for seconds, told in ((100, shown.observer.turned), (50, shown.observer.polled), (59, None), (2, None)):
+            clock.wait(seconds)
+            if told is not None:
+                told()
+            found.append((ask("startz")[0], ask("livez")[0]))
+        return found
+
+    assert answers(shown, look) == [(503, 200), (200, 200), (200, 200), (200, 503)]
 
 
 def test_a_taken_port_is_a_clear_error() -> None:
@@ -182,41 +222,6 @@ def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert answer.getheader("Cache-Control") == "no-store"
 
 
-def test_silent_clients_do_not_pile_up() -> None:
-    """Beyond a bound further connections are closed at once, and probes answer again when a place is free."""
-    shown = dashboard()
-    shown.start()
-    port = int(shown.url.split(":")[-1].strip("/"))
-    silent: list[socket.socket] = []
-    try:
-        for _ in range(_REQUESTS_MAX + 1):
-            silent.append(socket.create_connection(("127.0.0.1", port), 10))
-        turned_away = silent[-1].recv(1)
-        for client in silent:
-            client.close()
-        answer = _get_when_free(port)
-    finally:
-        shown.stop()
-
-    assert turned_away == b""
-    assert answer == 200
-
-
-def _get_when_free(port: int) -> int:
-    """The status of /livez, asked again while the server still turns clients away."""
-    deadline = time.monotonic() + 10
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        try:
-            connection.request("GET", "/livez")
-            return connection.getresponse().status
-        except (http.client.RemoteDisconnected, ConnectionResetError):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        finally:
-            connection.close()
-
-
 def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
     """The worker goes on and publishes the same while somebody looks; the margins are the model's own."""
     with Stage(tmp_path / "log") as stage:
@@ -245,6 +250,16 @@ def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
         answer = stage.get("boundary?partition=0")
 
     assert answer == (404, "a boundary is drawn for 2 features; this model has 3\n")
+
+
+def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
+    """Its model is not loaded: said at once, instead of waiting for it."""
+    with Stage(tmp_path / "log", 2) as stage:
+        stage.feed([b"rubbish"] * 1200)
+        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["paused", "live"])
+        answer = stage.get("boundary?partition=0")
+
+    assert answer == (404, "partition 0 is paused: its model is not at hand\n")
 
 
 def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:

@@ -129,3 +129,47 @@ def test_progress_between_two_looks_counts(scene: Scene) -> None:
 
     assert halfway == 2
     assert scene.watch.lags()[0].records == 0
+
+
+COUNTER = pytest.mark.parametrize("age_s", [WALL_S - 1.0, -30 * 86_400.0], ids=["counted from 1970", "in the future"])
+"""Event times that are no times of arrival, by their age."""
+
+
+@COUNTER
+def test_event_times_that_mean_nothing_are_left_out(scene: Scene, age_s: float) -> None:
+    """A backlog has waited for as long as this worker has seen it, whatever its event times say."""
+    scene.feed(10, age_s)
+    scene.stand_at(4, event_age_s=age_s)
+    first = scene.lag()
+    scene.clock.wait(60)
+
+    assert (first, scene.lag()) == ((6, 0.0), (6, 60.0))
+
+
+@COUNTER
+def test_a_worker_that_never_catches_up_is_late_by_what_it_has_seen(scene: Scene, age_s: float) -> None:
+    """What lies beyond an end that was seen came after that look."""
+    scene.feed(10, age_s)
+    scene.stand_at(4, event_age_s=age_s)
+    scene.lag()
+    found = []
+    for _ in range(4):
+        scene.clock.wait(5)
+        scene.feed(10, age_s)
+        scene.stand_at(scene.owned[0].reading.next_offset + 10, event_age_s=age_s)  # type: ignore[union-attr]
+        found.append(scene.lag())
+
+    assert found == [(6, 5.0)] * 4
+
+
+def test_an_end_that_was_passed_between_two_looks_counts(scene: Scene) -> None:
+    """The bound is as fresh as the position, not as the last look."""
+    scene.feed(10, WALL_S)
+    scene.watch.look()
+    scene.feed(10, WALL_S)
+    scene.clock.wait(5)
+    scene.watch.look()
+    scene.clock.wait(1)
+    scene.stand_at(12, event_age_s=WALL_S)
+
+    assert scene.watch.lags()[0].seconds == 6.0

@@ -9,7 +9,7 @@ import pytest
 from npstream.ops.dashboard import HttpConfig
 from tests.broker.properties import free_ports
 from tests.ops.browser import NAMES, Browser, find_chromium
-from tests.ops.stage import Stage, events, handled
+from tests.ops.stage import Stage, config, events, handled
 
 pytestmark = pytest.mark.browser
 
@@ -49,7 +49,7 @@ def test_the_page_shows_the_worker_and_moves_with_it(browser: Browser, tmp_path:
         stage.feed(events(200, seed=9), 1)
         browser.wait_for(f"{_EVENTS} === 1100")
         browser.wait_for(f"{_POINTS} > {points} + 1")
-        browser.value("document.querySelector('article canvas').scrollIntoView()")
+        browser.value("document.querySelector('article figure').scrollIntoView()")
         boundary = browser.wait_for("document.querySelector('article canvas').ariaLabel")
         url = stage.dashboard.url
 
@@ -86,6 +86,49 @@ def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: P
     assert cards == 2
     # Requests while nobody answered are the only complaints.
     assert [text for text in browser.console if not any(word in text for word in _AWAY)] == []
+
+
+def test_after_a_restart_the_page_says_what_its_numbers_cover(browser: Browser, tmp_path: Path) -> None:
+    """The window begins with the worker: it is empty, beside it are the numbers of all time."""
+    stage = Stage(tmp_path / "log")
+    stage.feed(events(100))
+    stage.start()
+    stage.wait_for(handled(100))
+    stage.stop()
+    with stage:
+        stage.wait_for(handled(100))
+        browser.open(stage.dashboard.url)
+        browser.wait_for(f"{_EVENTS} === 100")
+        rate = browser.value("document.querySelector('article .big').textContent")
+        tiles = browser.value("document.getElementById('tiles').textContent")
+        of = stage.status()["partitions"][0]["fpr"]["lifetime"]["of"]
+
+    assert "no labels since this start" in rate
+    assert f"of {of} non-targets" in rate
+    assert tiles.count("no labels since this start") == 2
+    assert f"of {of} non-targets" in tiles
+
+
+def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path) -> None:
+    """No empty box: two features and no label yet, a paused partition, more features than two."""
+    box = "(box => [box.hidden, box.querySelector('canvas').hidden, box.querySelector('figcaption').textContent])"
+    with Stage(tmp_path / "log", 2) as stage:
+        stage.feed([b"rubbish"] * 1200, 1)
+        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["live", "paused"])
+        browser.open(stage.dashboard.url)
+        browser.wait_for("document.querySelectorAll('.state').length === 2")
+        boxes = browser.value(f"[...document.querySelectorAll('article figure')].map({box})")
+    with Stage(tmp_path / "three", using=config(d=3)) as stage:
+        stage.wait_for(handled(0))
+        browser.open(stage.dashboard.url)
+        browser.wait_for("document.querySelectorAll('.state').length === 1")
+        three = browser.value(f"{box}(document.querySelector('article figure'))")
+
+    assert boxes == [
+        [False, True, "Not drawn yet: the model has learned from no label."],
+        [False, True, "Not drawn: the partition is paused."],
+    ]
+    assert three[0] is True
 
 
 def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path: Path) -> None:

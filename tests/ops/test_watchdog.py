@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from npstream.cli import exits
-from npstream.ops.watchdog import EXIT_STUCK, Pulse, Watchdog
+from npstream.ops.watchdog import EXIT_STUCK, Pulse, Standstill, Watchdog
 from tests.ops.test_status import Clock
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +22,8 @@ def a_loop_that_hangs():
     threading.Event().wait(60)
 
 pulse = Pulse(time.monotonic)
-Watchdog(pulse, 0.4, sys.stderr, time.monotonic).start()
-pulse.beat()
+Watchdog(pulse, 0.4, 60.0, sys.stderr, time.monotonic).start()
+pulse.turned()
 a_loop_that_hangs()
 """
 _BEATING = """
@@ -31,11 +31,11 @@ import sys, threading, time
 from npstream.ops.watchdog import Pulse, Watchdog
 
 pulse = Pulse(time.monotonic)
-Watchdog(pulse, 1.2, sys.stderr, time.monotonic).start()
+Watchdog(pulse, 1.2, 60.0, sys.stderr, time.monotonic).start()
 stop = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
 while not stop.wait(0.1):
-    pulse.beat()
+    pulse.turned()
     print("turned", flush=True)
 """
 
@@ -87,13 +87,41 @@ def test_the_pulse_is_as_old_as_the_last_beat() -> None:
     pulse.beat()
     clock.wait(2)
 
-    assert (before, pulse.age_s(), pulse.turns) == (3.0, 2.0, 1)
+    assert (before, pulse.age_s(), pulse.start_s(), pulse.beats) == (3.0, 2.0, 5.0, 1)
+
+
+def test_a_start_has_a_limit_of_its_own() -> None:
+    """A wait that turns does not end the start, the first turn of the loop does."""
+    clock = Clock()
+    pulse = Pulse(clock)
+    watchdog = Watchdog(pulse, 300.0, 600.0, io.StringIO(), clock)
+    limits = [watchdog.limit_s()]
+    for told in (pulse.beat, pulse.turned, pulse.beat):
+        told()
+        limits.append(watchdog.limit_s())
+
+    assert limits == [600.0, 600.0, 300.0, 300.0]
+
+
+def test_a_standstill_ends_with_a_beat_and_leaves_out_suspensions() -> None:
+    """Seconds add up from look to look; a look that comes late, because nothing could run, adds two ticks."""
+    clock = Clock()
+    pulse = Pulse(clock)
+    standstill = Standstill(pulse, 1.0, clock())
+    found = []
+    for seconds, beaten in ((1, False), (1, False), (3600, False), (1, True), (1, False)):
+        clock.wait(seconds)
+        if beaten:
+            pulse.beat()
+        found.append(standstill.look(clock()))
+
+    assert found == [1.0, 2.0, 4.0, 0.0, 1.0]
 
 
 def test_a_stopped_watchdog_does_nothing() -> None:
     """After `stop` a loop may stand still: the worker is on its way out."""
     codes: list[int] = []
-    watchdog = Watchdog(Pulse(time.monotonic), 0.2, io.StringIO(), time.monotonic, codes.append)
+    watchdog = Watchdog(Pulse(time.monotonic), 0.2, 60.0, io.StringIO(), time.monotonic, codes.append)
     watchdog.start()
     watchdog.stop(5.0)
 

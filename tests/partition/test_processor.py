@@ -162,6 +162,20 @@ def test_the_cap_halts_before_the_dead_letter_that_is_too_many() -> None:
     assert [output.key for output in machine.process(records[2:]).outputs] == [b"k2", b"k3", b"k4"]
 
 
+def test_a_changed_cap_counts_from_a_new_block() -> None:
+    """What the old cap let through is not held against the new one; another change leaves the block as it is."""
+    loose = config(dead_letter_cap=1.0)
+    strict = replace(loose, dead_letter_cap=0.002)
+    records = [record(i, b"rubbish") for i in range(10)]
+    machine = processor(loose)
+    machine.process(records[:5])
+    machine.reconfigure(strict)
+    machine.process(records[5:6])
+    machine.reconfigure(replace(strict, on_bad_event="1"))
+
+    assert machine.process(records[6:]).next_offset == 7
+
+
 def test_an_invalid_event_can_be_answered_all_the_same() -> None:
     """With on_bad_event an event whose id can be read gets a decision beside its dead letter."""
     machine = processor(config(on_bad_event="1"))
