@@ -57,6 +57,7 @@ OWN = {
     "job": closed({"args": {"type": "array", "items": TEXT}}),
     "resources": closed({"cpu": {"type": ["string", "number"]}, "memory": TEXT}),
     "terminationGracePeriodSeconds": whole(1),
+    "startSeconds": whole(30),
     "minReadySeconds": whole(0),
     "podAnnotations": WORDS,
     "podLabels": WORDS,

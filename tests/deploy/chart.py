@@ -27,6 +27,13 @@ def template(values: Path, overrides: Sequence[str] = ()) -> tuple[int, str, str
     return done.returncode, done.stdout, "\n".join(messages)
 
 
+def objects(values: Path, overrides: Sequence[str] = ()) -> list[Manifest]:
+    """What values that can be used make, one object after another."""
+    code, manifests, messages = template(values, overrides)
+    assert (code, messages) == (0, ""), messages
+    return [document for document in yaml.safe_load_all(manifests) if document]
+
+
 @cache
 def rendered_text(name: str) -> str:
     """What one of the value sets makes, as one YAML stream."""

@@ -138,16 +138,26 @@ def test_resources_are_bounded_where_it_helps(name: str) -> None:
 
 @every_value_set
 def test_probes_ask_the_right_questions(name: str) -> None:
-    """Liveness looks at the loop alone, with time for a busy process to answer and minutes for a start."""
+    """Liveness looks at the loop alone, with time for a busy process to answer, and only once the loop has turned."""
     container = chart.worker(chart.rendered(name))
     paths = {
         probe: container[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
     }
-    startup = container["startupProbe"]
 
-    assert paths == {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+    assert paths == {"startupProbe": "/startz", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
     assert all(container[probe]["timeoutSeconds"] >= 3 for probe in paths)
-    assert startup["periodSeconds"] * startup["failureThreshold"] >= 300
+
+
+@pytest.mark.parametrize(("overrides", "seconds"), [([], 600), (["startSeconds=901"], 905)])
+def test_a_start_has_the_time_that_the_values_say(overrides: list[str], seconds: int) -> None:
+    """A worker that compiles for minutes is left alone, and its rollout has not failed before."""
+    for name in ("minimal", "elastic"):
+        manifests = chart.objects(chart.VALUES / f"{name}.yaml", overrides)
+        startup, spec = chart.worker(manifests)["startupProbe"], chart.workload(manifests)["spec"]
+
+        assert startup["periodSeconds"] * startup["failureThreshold"] == seconds
+        if chart.workload(manifests)["kind"] == "Deployment":
+            assert spec["progressDeadlineSeconds"] > seconds + spec["minReadySeconds"]
 
 
 @every_value_set

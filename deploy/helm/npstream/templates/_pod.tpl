@@ -26,12 +26,14 @@ spec:
         - name: http
           containerPort: {{ $facts.port | int64 }}
           protocol: TCP
-      # Alive means that the loop turns, brokers or not; see /livez. The first compile may take a while.
+      # Started means that the loop has turned once. Liveness waits for it: a kill in the middle of a compile keeps
+      # nothing, so a slow node would never get through.
       startupProbe:
-        httpGet: {path: /livez, port: http}
+        httpGet: {path: /startz, port: http}
         periodSeconds: 5
         timeoutSeconds: 3
-        failureThreshold: 60
+        failureThreshold: {{ divf .Values.startSeconds 5 | ceil | int64 }}
+      # Alive means that the loop turns, brokers or not.
       livenessProbe:
         httpGet: {path: /livez, port: http}
         periodSeconds: 10
