@@ -40,7 +40,8 @@ def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[s
 OWN = {
     "global": MAPPING,
     "partitions": whole(0),
-    "replicas": whole(0),
+    # Null is for those who apply rendered manifests and leave the number to the autoscaler.
+    "replicas": {"type": ["integer", "null"], "minimum": 0},
     "image": closed(
         {
             "repository": {"type": "string", "minLength": 1},

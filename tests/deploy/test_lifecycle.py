@@ -1,8 +1,10 @@
 """What outlives a release, and what a release must not undo when it is changed."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.deploy import chart
+from tests.deploy import chart, cluster
 from tests.deploy.tools import DEPLOY
 
 README = (DEPLOY / "README.md").read_text()
@@ -32,3 +34,38 @@ def test_the_readme_says_how_to_delete_what_is_kept() -> None:
 
     for manifest in chart.of_kind(chart.rendered("strimzi"), "KafkaTopic", "KafkaUser"):
         assert selector.items() <= manifest["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize(("overrides", "replicas"), [([], 3), (["replicas=1"], 2), (["replicas=50"], 20)])
+def test_an_autoscaled_group_starts_with_its_replicas(overrides: list[str], replicas: int) -> None:
+    """Where no workers run yet, as many start as the values say, within the bounds of the autoscaler."""
+    assert workers("elastic", overrides) == replicas
+
+
+@pytest.mark.parametrize("running", [0, 6, 30])
+def test_an_upgrade_of_an_autoscaled_group_moves_no_partition(running: int, tmp_path: Path) -> None:
+    """As many workers as are running go on, whoever chose the number: the values are only where it starts."""
+    deployments = {(chart.NAMESPACE, "fraud-npstream"): {"replicas": running}}
+    with cluster.holding(deployments, tmp_path) as kubeconfig:
+        upgrade = ["--is-upgrade", "--dry-run=server", "--kubeconfig", str(kubeconfig)]
+
+        assert workers("elastic", ["autoscaling.enabled=true"], upgrade) == running
+        assert workers("elastic", ["autoscaling.enabled=false"], upgrade) == 3
+
+
+def test_a_first_install_asks_the_cluster_in_vain(tmp_path: Path) -> None:
+    """A cluster without the workload is no error: the values say where it starts."""
+    with cluster.holding({("other", "fraud-npstream"): {"replicas": 6}}, tmp_path) as kubeconfig:
+        assert workers("elastic", [], ["--dry-run=server", "--kubeconfig", str(kubeconfig)]) == 3
+
+
+def test_replicas_can_be_left_to_the_autoscaler() -> None:
+    """Who applies rendered manifests again and again leaves the number out, so that it is not set back each time."""
+    assert workers("elastic", ["replicas=null"]) is None
+
+
+def workers(name: str, overrides: list[str], options: list[str] | None = None) -> int | None:
+    """The replicas of the rendered workload."""
+    manifests = chart.objects(chart.VALUES / f"{name}.yaml", overrides, options or [])
+    found: int | None = chart.workload(manifests)["spec"].get("replicas")
+    return found

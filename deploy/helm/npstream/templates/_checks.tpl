@@ -14,6 +14,8 @@ What one setting may be is the business of values.schema.json.
 {{- if gt (int64 $facts.maxReplicas) (int64 $v.partitions) -}}
 {{- $found = append $found (printf "autoscaling.maxReplicas: %d workers for %d partitions: the others would stand idle; lower it" (int64 $facts.maxReplicas) (int64 $v.partitions)) -}}
 {{- end -}}
+{{- else if kindIs "invalid" $v.replicas -}}
+{{- $found = append $found "replicas: missing; say how many workers, or turn autoscaling on" -}}
 {{- else if gt (int64 $v.replicas) (int64 $v.partitions) -}}
 {{- $found = append $found (printf "replicas: %d workers for %d partitions: the others would stand idle; lower it" (int64 $v.replicas) (int64 $v.partitions)) -}}
 {{- end -}}

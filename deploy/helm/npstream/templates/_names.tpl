@@ -55,3 +55,21 @@ topics:
   deadLetters: {{ dig "topics" "dead_letters" nil $s | default (printf "%s-dead-letters" $events) | quote }}
   checkpoints: {{ dig "topics" "checkpoints" nil $s | default (printf "%s-checkpoints" $events) | quote }}
 {{- end -}}
+
+{{- /*
+How many workers; nothing when the autoscaler alone decides. A group that is scaled goes on with as many as are running:
+without a number the API would set 1, and with that of the values each upgrade would undo what the autoscaler did. Where
+there is no workload yet, or no cluster to ask (`helm template`), it starts with the values' number.
+*/ -}}
+{{- define "npstream.replicas" -}}
+{{- $v := .Values -}}
+{{- $facts := include "npstream.facts" . | fromYaml -}}
+{{- $live := ternary (lookup "apps/v1" "Deployment" .Release.Namespace (include "npstream.fullname" .)) dict $v.autoscaling.enabled -}}
+{{- if $live -}}
+{{- $live.spec.replicas | int64 -}}
+{{- else if not $v.autoscaling.enabled -}}
+{{- $v.replicas | int64 -}}
+{{- else if not (kindIs "invalid" $v.replicas) -}}
+{{- min (max (int64 $v.replicas) (int64 $v.autoscaling.minReplicas)) (int64 $facts.maxReplicas) -}}
+{{- end -}}
+{{- end -}}
