@@ -213,7 +213,7 @@ def test_a_change_of_settings_restarts_the_workers() -> None:
 
     before, other_tau, other_label = (
         checksum(chart.template(values, overrides)[1])
-        for overrides in ([], ["settings.model.tau=1"], ["dashboard.labels.team=fraud"])
+        for overrides in ([], ["settings.model.tau=0.02"], ["dashboard.labels.team=fraud"])
     )
 
     assert other_tau != before

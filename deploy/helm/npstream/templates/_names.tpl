@@ -37,9 +37,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{- /* The settings the chart itself needs, with the worker's defaults. Answers YAML; read it with fromYaml. */ -}}
+{{- /* The settings the chart itself needs, with the worker's defaults, as YAML. */ -}}
 {{- define "npstream.facts" -}}
-{{- $s := .Values.settings -}}
+{{- $s := include "npstream.settings" . | fromYaml -}}
 {{- $events := dig "topics" "events" "" $s -}}
 static: {{ dig "kafka" "static_membership" true $s }}
 group: {{ dig "kafka" "group" "" $s | quote }}
