@@ -68,6 +68,9 @@
 {{- if eq (int64 (include "npstream.facts" . | fromYaml).port) 0 }}
 - settings.http.port: 0 takes any free port, which no probe would find; give a number
 {{- end -}}
+{{- if and .Values.networkPolicy.enabled (not (include "npstream.facts" . | fromYaml).brokerPorts) }}
+- networkPolicy.brokerPorts: missing; settings.kafka.bootstrap does not say the ports of the brokers before the worker starts: list them
+{{- end -}}
 {{- $host := dig "http" "host" "" $settings -}}
 {{- if regexMatch "^(localhost|127\\..*|::1)$" $host }}
 - settings.http.host: {{ $host }} is reached from inside the pod only: probes would fail; leave it out

@@ -48,12 +48,27 @@ transactionMs: {{ dig "kafka" "transaction_timeout_ms" 15000 $s | int64 }}
 sessionMs: {{ dig "kafka" "session_timeout_ms" 45000 $s | int64 }}
 pollMs: {{ dig "kafka" "max_poll_interval_ms" 300000 $s | int64 }}
 drainMs: {{ mulf (dig "worker" "drain_seconds" 20.0 $s) 1000 | int64 }}
+brokerPorts: {{ include "npstream.brokerPorts" (dict "given" .Values.networkPolicy.brokerPorts "bootstrap" (dig "kafka" "bootstrap" "" $s)) }}
 maxReplicas: {{ default .Values.partitions .Values.autoscaling.maxReplicas | int64 }}
 topics:
   events: {{ $events | quote }}
   decisions: {{ dig "topics" "decisions" nil $s | default (printf "%s-decisions" $events) | quote }}
   deadLetters: {{ dig "topics" "dead_letters" nil $s | default (printf "%s-dead-letters" $events) | quote }}
   checkpoints: {{ dig "topics" "checkpoints" nil $s | default (printf "%s-checkpoints" $events) | quote }}
+{{- end -}}
+
+{{- /* The ports given, or those of the brokers that are asked first; as JSON. None when only the worker will know them. */ -}}
+{{- define "npstream.brokerPorts" -}}
+{{- $ports := list -}}
+{{- range .given -}}
+{{- $ports = append $ports (int64 .) -}}
+{{- end -}}
+{{- if not (or $ports (contains "${" .bootstrap)) -}}
+{{- range splitList "," .bootstrap -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" (trim .) | trimPrefix ":" | default "9092" | int64) -}}
+{{- end -}}
+{{- end -}}
+{{- uniq $ports | toJson -}}
 {{- end -}}
 
 {{- /*
