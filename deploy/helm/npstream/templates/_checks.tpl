@@ -1,6 +1,6 @@
 {{- /* Refuse values that cannot work, all at once, each with what to do. What one value may be is for values.schema.json. */ -}}
 {{- define "npstream.checks" -}}
-{{- $found := print (include "npstream.workerProblems" .) (include "npstream.timeoutProblems" .) (include "npstream.settingsProblems" .) (include "npstream.podProblems" .) (include "npstream.strimziProblems" .) -}}
+{{- $found := print (include "npstream.workerProblems" .) (include "npstream.timeoutProblems" .) (include "npstream.settingsProblems" .) (include "npstream.podProblems" .) (include "npstream.secretProblems" .) (include "npstream.strimziProblems" .) -}}
 {{- if $found -}}
 {{- fail (print "these values cannot be used:" $found) -}}
 {{- end -}}
@@ -78,17 +78,6 @@
 {{- $slot := dig "kafka" "slot" "" $settings -}}
 {{- if and $slot (not (contains "${" $slot)) }}
 - settings.kafka.slot: every worker needs its own; leave it out, the pod's name is used
-{{- end -}}
-{{- range $name := list "password" "key_password" -}}
-{{- $given := dig "kafka" "security" $name "" $settings | default "" -}}
-{{- if and $given (not (hasPrefix "${file:/" $given)) }}
-- settings.kafka.security.{{ $name }}: a secret in a ConfigMap or in the environment can be read by others; mount it with `secrets` and write ${file:/etc/npstream/secrets/<name>/<key>}
-{{- end -}}
-{{- end -}}
-{{- range $name, $given := dig "kafka" "options" nil $settings | default dict -}}
-{{- if and (regexMatch "password|secret|jaas|oauthbearer.config" $name) (not (hasPrefix "${file:/" (toString $given))) }}
-- settings.kafka.options.{{ $name }}: a secret in a ConfigMap can be read by others; mount it with `secrets` and write ${file:/etc/npstream/secrets/<name>/<key>}
-{{- end -}}
 {{- end -}}
 {{- end -}}
 

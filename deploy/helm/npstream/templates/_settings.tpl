@@ -37,7 +37,7 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- end -}}
 {{- end -}}
 {{- include "npstream.modelProblems" (dict "settings" $settings "rules" $rules) -}}
-{{- include "npstream.connectionProblems" (dict "kafka" $settings.kafka "rules" $rules) -}}
+{{- include "npstream.connectionProblems" (dict "kafka" $settings.kafka "rules" $rules "env" .Values.env) -}}
 
 {{- $topics := (include "npstream.facts" . | fromYaml).topics -}}
 {{- if lt (values $topics | uniq | len) 4 }}
@@ -128,8 +128,14 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- define "npstream.connectionProblems" -}}
 {{- $security := dig "security" nil .kafka | default dict -}}
 {{- $protocol := dig "protocol" "PLAINTEXT" $security -}}
+{{- /* A variable may bring part of the login. */ -}}
+{{- $names := list -}}
+{{- range .env -}}
+{{- $names = append $names .name -}}
+{{- end -}}
 {{- range $name := list "mechanism" "username" "password" -}}
-{{- $unset := kindIs "invalid" (dig $name nil $security) -}}
+{{- $variable := print "NPSTREAM__KAFKA__SECURITY__" (upper $name) -}}
+{{- $unset := and (kindIs "invalid" (dig $name nil $security)) (not (has $variable $names)) -}}
 {{- if and $unset (hasPrefix "SASL" $protocol) }}
 - settings.kafka.security.{{ $name }}: missing; protocol {{ $protocol }} needs it
 {{- else if not (or $unset (hasPrefix "SASL" $protocol)) }}
