@@ -22,9 +22,7 @@ def template(values: Path, overrides: Sequence[str] = (), options: Sequence[str]
     assignments = [part for override in overrides for part in ("--set", override)]
     command = [program("helm"), "template", RELEASE, str(CHART), "--namespace", NAMESPACE, "-f", str(values)]
     done = run(*command, *assignments, *options)
-    # Helm tells about each file that is shared with another folder; that is meant so.
-    messages = [line for line in done.stderr.splitlines() if "found symbolic link" not in line]
-    return done.returncode, done.stdout, "\n".join(messages)
+    return done.returncode, done.stdout, done.stderr
 
 
 def objects(values: Path, overrides: Sequence[str] = (), options: Sequence[str] = ()) -> list[Manifest]:

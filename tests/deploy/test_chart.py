@@ -16,10 +16,7 @@ from tests.deploy.tools import DEPLOY, program, run, said
 
 GOLDEN = Path(__file__).with_name("golden")
 UPDATE_VARIABLE = "NPSTREAM_UPDATE_GOLDEN"
-SHARED = {
-    "npstream.json": DEPLOY / "dashboard" / "npstream.json",
-    "npstream.rules.yaml": DEPLOY / "alerts" / "npstream.rules.yaml",
-}
+LINKS = (DEPLOY / "dashboard" / "npstream.json", DEPLOY / "alerts" / "npstream.rules.yaml")
 
 
 @pytest.mark.parametrize("name", chart.VALUE_SETS)
@@ -115,17 +112,22 @@ def test_the_chart_has_the_version_of_the_program() -> None:
     assert (described["version"], described["appVersion"]) == (__version__, __version__)
 
 
-def test_a_packaged_chart_holds_the_shared_files(tmp_path: Path) -> None:
-    """Rules and dashboard travel inside the package, byte for byte, though they live in other folders."""
+def test_a_packaged_chart_holds_its_files(tmp_path: Path) -> None:
+    """Rules, dashboard and what is known of the settings travel inside the package, byte for byte."""
     done = run(program("helm"), "package", str(chart.CHART), "--destination", str(tmp_path))
     assert done.returncode == 0, said(done)
 
     (package,) = tmp_path.glob("*.tgz")
     with tarfile.open(package) as archive:
-        for name, source in SHARED.items():
-            member = archive.extractfile(f"npstream/files/{name}")
+        for path in (chart.CHART / "files").iterdir():
+            member = archive.extractfile(f"npstream/files/{path.name}")
             assert member is not None
-            assert member.read() == source.read_bytes()
+            assert member.read() == path.read_bytes()
+
+
+def test_rules_and_dashboard_are_found_where_they_are_looked_for() -> None:
+    """The folders of rules and dashboard lead to the chart's files: there is one of each."""
+    assert [path.resolve() for path in LINKS] == [chart.CHART / "files" / path.name for path in LINKS]
 
 
 def test_no_manifest_is_left_behind() -> None:

@@ -128,6 +128,14 @@ def test_its_rights_are_those_of_the_chart() -> None:
     )
 
 
+def test_it_copies_the_secrets_that_pods_mount() -> None:
+    """Where Strimzi is in another namespace, the loop copies just the Secrets that its example mounts."""
+    (copied,) = re.findall(r"^for secret in (.*); do$", TEXT, re.MULTILINE)
+    volumes = chart.pod(chart.rendered("strimzi"))["volumes"]
+
+    assert copied.split() == [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
+
+
 def test_its_exit_codes_are_right() -> None:
     """Whoever reads a pod's exit code finds its meaning."""
     words = f"{SETTINGS} settings, {FATAL} brokers or rights, {STATE} state,\n{EXIT_STUCK} a loop that hung"

@@ -13,16 +13,22 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* A Service must begin with a letter; a release need not. */ -}}
+{{- define "npstream.service" -}}
+{{- $name := include "npstream.fullname" . -}}
+{{- ternary $name (print "npstream-" $name) (regexMatch "^[a-z]" $name) -}}
+{{- end -}}
+
 {{- define "npstream.selector" -}}
-app.kubernetes.io/name: {{ include "npstream.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "npstream.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "npstream.labels" -}}
 {{ include "npstream.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end -}}
 
 {{- define "npstream.serviceAccount" -}}

@@ -9,14 +9,14 @@ metadata:
     {{- end }}
   annotations:
     # A change of settings takes effect at a restart, so it must cause one.
-    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
+    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum | quote }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds | int64 }}
   {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   {{- include "npstream.podCommon" . | nindent 2 }}
   containers:
