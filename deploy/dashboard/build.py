@@ -12,7 +12,8 @@ from typing import Any
 
 from panels import ROWS, Panel
 
-TARGET = Path(__file__).with_name("npstream.json")
+TARGET = Path(__file__).parents[1] / "helm" / "npstream" / "files" / "npstream.json"
+"""In the chart, which must be complete wherever it is copied to; here is a link to it."""
 WIDTH = 24
 
 

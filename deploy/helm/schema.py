@@ -1,18 +1,21 @@
-"""Write the chart's values.schema.json, whose `settings` come from the worker's own settings model.
+"""Write what the chart knows of the worker's settings, from the settings model itself.
 
 python deploy/helm/schema.py
 
-So `helm install` refuses a wrong key or value before anything is created, with
-the same rules that `npstream check` has.
+values.schema.json says what each value may be, files/settings.json what the
+templates need for rules that no schema can say. So `helm install` refuses what
+`npstream check` would refuse, before anything is created.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from npstream.settings import json_schema
+from npstream.kafka.config import REFUSED
+from npstream.settings import SNAPSHOT_MAX_BYTES, from_mapping, json_schema, sizes
 
-TARGET = Path(__file__).with_name("npstream") / "values.schema.json"
+CHART = Path(__file__).with_name("npstream")
 
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
@@ -22,6 +25,15 @@ OBJECTS = {"type": "array", "items": {"type": "object"}}
 NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 40}
 PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
 DURATION = {"type": "string", "pattern": "^([0-9]+(ms|s|m|h))+$"}
+REAL_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]*)$"
+START = (
+    r"^(earliest|latest|\$\{.+\}|"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?)?"
+    r"(Z|[+-][0-9]{2}(:?[0-9]{2})?))$"
+)
+"""A timestamp has its time zone. The calendar is left to the templates."""
+LIMITS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 NOT_IN_A_CHART = ("embedded",)
 """A log in one file is for a single process."""
 
@@ -29,6 +41,12 @@ NOT_IN_A_CHART = ("embedded",)
 def whole(minimum: int) -> dict[str, Any]:
     """A whole number that is not below `minimum`."""
     return {"type": "integer", "minimum": minimum}
+
+
+def or_text(node: dict[str, Any]) -> dict[str, Any]:
+    """A number that may come as text: `--set` makes text of every number with a point. Templates check its bounds."""
+    kind = node["type"]
+    return {**node, "type": [kind, "string"], "pattern": WHOLE_TEXT if kind == "integer" else REAL_TEXT}
 
 
 def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -40,7 +58,8 @@ def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[s
 OWN = {
     "global": MAPPING,
     "partitions": whole(0),
-    "replicas": whole(0),
+    # Null is for those who apply rendered manifests and leave the number to the autoscaler.
+    "replicas": {"type": ["integer", "null"], "minimum": 0},
     "image": closed(
         {
             "repository": {"type": "string", "minLength": 1},
@@ -57,6 +76,7 @@ OWN = {
     "job": closed({"args": {"type": "array", "items": TEXT}}),
     "resources": closed({"cpu": {"type": ["string", "number"]}, "memory": TEXT}),
     "terminationGracePeriodSeconds": whole(1),
+    "startSeconds": whole(30),
     "minReadySeconds": whole(0),
     "podAnnotations": WORDS,
     "podLabels": WORDS,
@@ -74,7 +94,7 @@ OWN = {
             "maxReplicas": whole(0),
             "prometheusAddress": TEXT,
             "authenticationRef": TEXT,
-            "lagSeconds": {"type": "number", "exclusiveMinimum": 0},
+            "lagSeconds": or_text({"type": "number", "exclusiveMinimum": 0}),
         }
     ),
     "networkPolicy": closed(
@@ -98,19 +118,38 @@ OWN = {
 """What the chart itself may be told."""
 
 
-def schema() -> dict[str, Any]:
-    """The schema of the chart's values."""
+def numbers(settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(section.key, schema) of every setting that is a number, also where it may be null."""
+    for section, given in settings["properties"].items():
+        reference = given.get("$ref", "").rpartition("/")[2]
+        for key, setting in settings["$defs"].get(reference, given).get("properties", {}).items():
+            for option in (setting, *setting.get("anyOf", ())):
+                if option.get("type") in ("integer", "number"):
+                    yield f"{section}.{key}", option
+
+
+def worker_settings() -> dict[str, Any]:
+    """The schema of the worker's settings as far as a chart may give them."""
     settings = json_schema()
-    definitions = settings.pop("$defs")
     settings.pop("$schema")
     for name in NOT_IN_A_CHART:
         settings["properties"].pop(name)
-    definitions.pop("EmbeddedSection")
+    settings["$defs"].pop("EmbeddedSection")
     # In a chart the cluster is needed and its workers are named after their pods; probes need the HTTP port.
     settings["properties"]["kafka"] = {"$ref": "#/$defs/KafkaSection"}
     settings["properties"]["http"] = {"$ref": "#/$defs/HttpSection"}
+    settings["properties"]["start"]["pattern"] = START
     settings["required"] = sorted({*settings["required"], "kafka"})
-    definitions["KafkaSection"]["required"].remove("slot")
+    settings["$defs"]["KafkaSection"]["required"].remove("slot")
+    return settings
+
+
+def schema() -> dict[str, Any]:
+    """The schema of the chart's values."""
+    settings = worker_settings()
+    for _, node in numbers(settings):
+        node.update(or_text(node))
+    definitions = settings.pop("$defs")
     return {
         # The newest that Helm's validator knows.
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -120,10 +159,37 @@ def schema() -> dict[str, Any]:
     }
 
 
-def text() -> str:
-    """The file's content."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+def rules() -> dict[str, Any]:
+    """What the templates need to know: numbers and their bounds, refused options, how large a snapshot may be."""
+    return {
+        "numbers": {
+            path: {"type": node["type"], **{limit: node[limit] for limit in LIMITS if limit in node}}
+            for path, node in numbers(worker_settings())
+        },
+        "options": REFUSED,
+        "snapshot": snapshot(),
+    }
+
+
+def snapshot() -> dict[str, int]:
+    """Its greatest size, and that of a waiting observation: so much, and so much for each feature."""
+    bare, wide = (waiting(d) for d in (1, 2))
+    return {"max": SNAPSHOT_MAX_BYTES, "feature": wide - bare, "observation": 2 * bare - wide}
+
+
+def waiting(d: int) -> int:
+    """Bytes of one observation of d features that waits for its label."""
+    connection = {"bootstrap": "b", "group": "g", "slot": "s"}
+    raw = {"kafka": connection, "topics": {"events": "e"}, "model": {"d": d}, "labels": {"buffer_max": 1}}
+    return sizes(from_mapping(raw)).buffer
+
+
+def texts() -> dict[Path, str]:
+    """The files and their content."""
+    contents = {CHART / "values.schema.json": schema(), CHART / "files" / "settings.json": rules()}
+    return {path: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for path, content in contents.items()}
 
 
 if __name__ == "__main__":
-    TARGET.write_text(text())
+    for path, text in texts().items():
+        path.write_text(text)

@@ -30,15 +30,16 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "charge": ("label", "issue"),
 }
 _FLAGS = ("one_class", "learning")
-_WHOLE = {"d": (0, 10_000), "D": (1, 100_000), "seed": (0, 2**63 - 1), "window": (1, 100_000)}
-# Name: lowest, highest, whether the lowest itself is allowed.
-_REAL = {
+WHOLE = {"d": (0, 10_000), "D": (1, 100_000), "seed": (0, 2**63 - 1), "window": (1, 100_000)}
+"""Whole numbers: lowest and highest."""
+REAL = {
     "eta": (0.0, 10.0, False),
     "beta": (0.0, 1.0, True),
     "g": (0.0, 1e6, False),
     "lam": (0.0, 0.1, True),
     "budget": (0.0, 1e9, False),
 }
+"""Real numbers: lowest, highest, whether the lowest itself is allowed. tau is between 0 and 1, both excluded."""
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "plus": {"eta": 0.05, "beta": 0.01, "input": "zscore"},
     "paper": {"eta": 0.01, "beta": 5e-4, "input": "raw"},
@@ -94,7 +95,7 @@ class Params:
         problems = list(_problems(self))
         if problems:
             raise SettingsError(problems)
-        for name in ("tau", *_REAL):
+        for name in ("tau", *REAL):
             # One spelling for each number, so that equal settings have equal fingerprints.
             object.__setattr__(self, name, float(getattr(self, name)))
 
@@ -144,13 +145,13 @@ def _problems(params: Params) -> Iterator[str]:
     for name in _FLAGS:
         if not isinstance(getattr(params, name), bool):
             yield f"{name}: {getattr(params, name)!r} is not true or false"
-    for name, (low, high) in _WHOLE.items():
+    for name, (low, high) in WHOLE.items():
         value = getattr(params, name)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             yield f"{name}: {value!r} is not a whole number from {low} to {high}"
     if not _is_real(params.tau) or not 0.0 < params.tau < 1.0:
         yield f"tau: {params.tau!r} is not a number between 0 and 1, both excluded"
-    for name, (lowest, highest, included) in _REAL.items():
+    for name, (lowest, highest, included) in REAL.items():
         value = getattr(params, name)
         if not _is_real(value) or not lowest <= value <= highest or (value == lowest and not included):
             bound = "at least" if included else "above"
@@ -166,7 +167,7 @@ def _mismatches(params: Params) -> Iterator[str]:
         if params.one_class is True:
             yield "one_class: True needs features to draw targets for; preset external has none"
     elif params.d == 0:
-        yield f"d: {params.d!r} is not a whole number from 1 to {_WHOLE['d'][1]} (the number of features)"
+        yield f"d: {params.d!r} is not a whole number from 1 to {WHOLE['d'][1]} (the number of features)"
     if params.preset == "plus" and params.input in ("raw", "unit"):
         yield f"input: {params.input!r} is for preset paper; plus always standardises (zscore)"
     if params.preset != "paper" and params.gamma_update == "stochastic":

@@ -9,6 +9,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from npstream.errors import SettingsError
 from npstream.model import Params
+from npstream.model.params import REAL, WHOLE
 from npstream.settings.section import Problems
 
 DESCRIPTIONS = {
@@ -81,7 +82,7 @@ def model_schema() -> dict[str, Any]:
         kind = {"enum": list(get_args(hint))} if field.name in _TEXTS else {"type": kinds[hint]}
         # Some defaults depend on the preset, and d on the features.
         default = {} if field.default is None or field.name == "d" else {"default": field.default}
-        properties[field.name] = {**kind, **default, "description": DESCRIPTIONS[field.name]}
+        properties[field.name] = {**kind, **_bounds(field.name), **default, "description": DESCRIPTIONS[field.name]}
     return {
         "type": "object",
         "title": "ModelSection",
@@ -89,6 +90,16 @@ def model_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": properties,
     }
+
+
+def _bounds(name: str) -> dict[str, float]:
+    """The range of a number, in the words of JSON schema."""
+    if name in WHOLE:
+        return {"minimum": WHOLE[name][0], "maximum": WHOLE[name][1]}
+    if name in REAL:
+        lowest, highest, included = REAL[name]
+        return {"minimum" if included else "exclusiveMinimum": lowest, "maximum": highest}
+    return {"exclusiveMinimum": 0, "exclusiveMaximum": 1} if name == "tau" else {}
 
 
 ModelSection = Annotated[

@@ -17,14 +17,19 @@ RELEASE, NAMESPACE = "fraud", "fraud"
 Manifest = dict[str, Any]
 
 
-def template(values: Path, overrides: Sequence[str] = ()) -> tuple[int, str, str]:
-    """(exit code, manifests, messages) of `helm template`; `overrides` as in --set."""
+def template(values: Path, overrides: Sequence[str] = (), options: Sequence[str] = ()) -> tuple[int, str, str]:
+    """(exit code, manifests, messages) of `helm template`; `overrides` as in --set, `options` as they are."""
     assignments = [part for override in overrides for part in ("--set", override)]
     command = [program("helm"), "template", RELEASE, str(CHART), "--namespace", NAMESPACE, "-f", str(values)]
-    done = run(*command, *assignments)
-    # Helm tells about each file that is shared with another folder; that is meant so.
-    messages = [line for line in done.stderr.splitlines() if "found symbolic link" not in line]
-    return done.returncode, done.stdout, "\n".join(messages)
+    done = run(*command, *assignments, *options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def objects(values: Path, overrides: Sequence[str] = (), options: Sequence[str] = ()) -> list[Manifest]:
+    """What values that can be used make, one object after another."""
+    code, manifests, messages = template(values, overrides, options)
+    assert (code, messages) == (0, ""), messages
+    return [document for document in yaml.safe_load_all(manifests) if document]
 
 
 @cache

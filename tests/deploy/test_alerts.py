@@ -10,7 +10,7 @@ from tests.deploy import chart
 from tests.deploy.queries import complaints, selectors
 from tests.deploy.tools import DEPLOY, promtool, run, said
 
-RULES = DEPLOY / "alerts" / "npstream.rules.yaml"
+RULES = chart.CHART / "files" / "npstream.rules.yaml"
 TESTS = DEPLOY / "alerts" / "npstream.test.yaml"
 README = DEPLOY / "README.md"
 

@@ -1,5 +1,6 @@
 """The chart as a whole: it lints, it renders what was agreed, and its settings are the worker's."""
 
+import json
 import os
 import tarfile
 from pathlib import Path
@@ -15,10 +16,7 @@ from tests.deploy.tools import DEPLOY, program, run, said
 
 GOLDEN = Path(__file__).with_name("golden")
 UPDATE_VARIABLE = "NPSTREAM_UPDATE_GOLDEN"
-SHARED = {
-    "npstream.json": DEPLOY / "dashboard" / "npstream.json",
-    "npstream.rules.yaml": DEPLOY / "alerts" / "npstream.rules.yaml",
-}
+LINKS = (DEPLOY / "dashboard" / "npstream.json", DEPLOY / "alerts" / "npstream.rules.yaml")
 
 
 @pytest.mark.parametrize("name", chart.VALUE_SETS)
@@ -88,12 +86,14 @@ def without_files(value: Any) -> Any:
     return "from a file" if isinstance(value, str) and value.startswith("${file:") else value
 
 
-def test_the_schema_of_the_values_is_in_step() -> None:
-    """values.schema.json is what the settings model makes it; run `python deploy/helm/schema.py` when it is not."""
-    done = run(program("python"), "-c", "import schema; print(schema.text(), end='')", cwd=DEPLOY / "helm")
+def test_what_the_chart_knows_of_the_settings_is_in_step() -> None:
+    """Schema and rules are what the settings model makes them; run `python deploy/helm/schema.py` when they are not."""
+    script = "import json, schema; print(json.dumps({str(path): text for path, text in schema.texts().items()}))"
+    done = run(program("python"), "-c", script, cwd=DEPLOY / "helm")
 
     assert done.returncode == 0, said(done)
-    assert (chart.CHART / "values.schema.json").read_text() == done.stdout
+    for path, expected in json.loads(done.stdout).items():
+        assert Path(path).read_text() == expected
 
 
 def test_every_value_has_a_schema() -> None:
@@ -112,17 +112,22 @@ def test_the_chart_has_the_version_of_the_program() -> None:
     assert (described["version"], described["appVersion"]) == (__version__, __version__)
 
 
-def test_a_packaged_chart_holds_the_shared_files(tmp_path: Path) -> None:
-    """Rules and dashboard travel inside the package, byte for byte, though they live in other folders."""
+def test_a_packaged_chart_holds_its_files(tmp_path: Path) -> None:
+    """Rules, dashboard and what is known of the settings travel inside the package, byte for byte."""
     done = run(program("helm"), "package", str(chart.CHART), "--destination", str(tmp_path))
     assert done.returncode == 0, said(done)
 
     (package,) = tmp_path.glob("*.tgz")
     with tarfile.open(package) as archive:
-        for name, source in SHARED.items():
-            member = archive.extractfile(f"npstream/files/{name}")
+        for path in (chart.CHART / "files").iterdir():
+            member = archive.extractfile(f"npstream/files/{path.name}")
             assert member is not None
-            assert member.read() == source.read_bytes()
+            assert member.read() == path.read_bytes()
+
+
+def test_rules_and_dashboard_are_found_where_they_are_looked_for() -> None:
+    """The folders of rules and dashboard lead to the chart's files: there is one of each."""
+    assert [path.resolve() for path in LINKS] == [chart.CHART / "files" / path.name for path in LINKS]
 
 
 def test_no_manifest_is_left_behind() -> None:

@@ -11,7 +11,8 @@ from tests.deploy.queries import complaints, exported, selectors
 from tests.deploy.tools import DEPLOY, program, run, said
 
 FOLDER = DEPLOY / "dashboard"
-DASHBOARD: dict[str, Any] = json.loads((FOLDER / "npstream.json").read_text())
+FILE = chart.CHART / "files" / "npstream.json"
+DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 QUERIES = [target["expr"] for panel in PANELS for target in panel["targets"]]
 NOT_SHOWN = {"process_virtual_memory_bytes", "process_start_time_seconds", "process_max_fds"}
@@ -23,7 +24,7 @@ def test_the_file_is_in_step() -> None:
     done = run(program("python"), "-c", "import build; print(build.text(), end='')", cwd=FOLDER)
 
     assert done.returncode == 0, said(done)
-    assert (FOLDER / "npstream.json").read_text() == done.stdout
+    assert FILE.read_text() == done.stdout
 
 
 @pytest.mark.parametrize("query", QUERIES)

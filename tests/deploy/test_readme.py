@@ -1,6 +1,7 @@
 """deploy/README.md: what it names exists, what it computes is right, what it shows works."""
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from npstream.ops.watchdog import EXIT_STUCK
 from npstream.settings import from_mapping, sizes
 from tests.deploy import chart
 from tests.deploy.queries import complaints
-from tests.deploy.tools import DEPLOY
+from tests.deploy.tools import DEPLOY, program, run, said
 
 TEXT = (DEPLOY / "README.md").read_text()
 EXAMPLE = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
@@ -70,6 +71,37 @@ def test_its_example_can_be_installed(tmp_path: Path) -> None:
     assert {"StatefulSet", "PodMonitor", "PrometheusRule"} <= kinds
 
 
+def helm_commands() -> list[list[str]]:
+    """Every command of the text that gives values to Helm, up to a pipe."""
+    blocks = "".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
+    lines = [line for line in blocks.splitlines() if re.match("helm (install|upgrade|template) ", line)]
+    return [shlex.split(line.partition(" | ")[0]) for line in lines]
+
+
+@pytest.mark.parametrize("command", helm_commands(), ids=" ".join)
+def test_its_helm_commands_work(command: list[str], tmp_path: Path) -> None:
+    """What it tells to type renders with the values it shows, and each `--set` arrives at the worker."""
+    (example,) = EXAMPLE
+    (tmp_path / "fraud.yaml").write_text(example)
+    _, _, *arguments = (str(tmp_path / word) if word == "fraud.yaml" else word for word in command)
+
+    done = run(program("helm"), "template", *(word for word in arguments if word != "--create-namespace"))
+
+    assert done.returncode == 0, said(done)
+    manifests = [document for document in yaml.safe_load_all(done.stdout) if document]
+    for path, value in re.findall(r"settings\.([\w.]+)=(\S+)", " ".join(arguments)):
+        (settings,) = [m["data"]["settings.yaml"] for m in manifests if "settings.yaml" in m.get("data", {})]
+        section, key = path.split(".")
+        assert yaml.safe_load(settings)[section][key] == yaml.safe_load(value)
+
+
+def test_its_runbook_says_how_to_lower_tau() -> None:
+    """To stop alarms is urgent: the command is there to be copied."""
+    runbook = TEXT.partition("### NpstreamFprAboveTarget")[2].partition("###")[0]
+
+    assert "--set settings.model.tau=" in runbook
+
+
 @pytest.mark.parametrize(("d", "buffer_max"), [(1, 1), (8, 10_000), (29, 12_345)])
 def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> None:
     """The size it tells to expect is the size that the settings compute."""
@@ -94,6 +126,14 @@ def test_its_rights_are_those_of_the_chart() -> None:
     assert sorted(", ".join(acl["operations"]) for acl in acls) == sorted(
         operations for place, operations in told.items() for _ in range(2 if place.startswith("topics:") else 1)
     )
+
+
+def test_it_copies_the_secrets_that_pods_mount() -> None:
+    """Where Strimzi is in another namespace, the loop copies just the Secrets that its example mounts."""
+    (copied,) = re.findall(r"^for secret in (.*); do$", TEXT, re.MULTILINE)
+    volumes = chart.pod(chart.rendered("strimzi"))["volumes"]
+
+    assert copied.split() == [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
 
 
 def test_its_exit_codes_are_right() -> None:

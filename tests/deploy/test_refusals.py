@@ -27,6 +27,7 @@ PAIRS = [
     pytest.param(
         "minimal", ["replicas=13"], "replicas: 13 workers for 12 partitions", id="more-workers-than-partitions"
     ),
+    pytest.param("minimal", ["replicas=null"], "replicas: missing", id="workers-unknown"),
     pytest.param("minimal", ["partitions=0"], "partitions: say how many", id="partitions-unknown"),
     pytest.param(
         "minimal",

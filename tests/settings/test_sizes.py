@@ -38,12 +38,17 @@ def test_every_preset_has_a_size(preset: str) -> None:
     assert sizes(settings).state == len(processor.model.to_bytes())
 
 
+def largest_buffer() -> int:
+    """The number that the refusal of a larger one names."""
+    (problem,) = problems(mapping(labels={"buffer_max": 5_000_000}))
+    assert problem.startswith("labels.buffer_max: 5000000 observations: a snapshot would take 25")
+    return int(problem.rpartition("lower it to ")[2].split()[0])
+
+
 def test_too_large_a_buffer_is_refused_and_the_largest_one_named() -> None:
     """The refusal says the size and a number that works."""
-    (problem,) = problems(mapping(labels={"buffer_max": 5_000_000}))
-    most = int(problem.rpartition("lower it to ")[2].split()[0])
+    most = largest_buffer()
 
-    assert problem.startswith("labels.buffer_max: 5000000 observations: a snapshot would take 25")
     accepted = sizes(from_mapping(mapping(labels={"buffer_max": most})))
     assert SNAPSHOT_MAX_BYTES - 100 < accepted.snapshot <= SNAPSHOT_MAX_BYTES
     assert len(problems(mapping(labels={"buffer_max": most + 1}))) == 1

@@ -9,14 +9,14 @@ metadata:
     {{- end }}
   annotations:
     # A change of settings takes effect at a restart, so it must cause one.
-    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum }}
+    checksum/config: {{ include (print $.Template.BasePath "/configmap.yaml") . | sha256sum | quote }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds | int64 }}
   {{- with .Values.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   {{- include "npstream.podCommon" . | nindent 2 }}
   containers:
@@ -26,12 +26,14 @@ spec:
         - name: http
           containerPort: {{ $facts.port | int64 }}
           protocol: TCP
-      # Alive means that the loop turns, brokers or not; see /livez. The first compile may take a while.
+      # Started means that the loop has turned once. Liveness waits for it: a kill in the middle of a compile keeps
+      # nothing, so a slow node would never get through.
       startupProbe:
-        httpGet: {path: /livez, port: http}
+        httpGet: {path: /startz, port: http}
         periodSeconds: 5
         timeoutSeconds: 3
-        failureThreshold: 60
+        failureThreshold: {{ divf .Values.startSeconds 5 | ceil | int64 }}
+      # Alive means that the loop turns, brokers or not.
       livenessProbe:
         httpGet: {path: /livez, port: http}
         periodSeconds: 10

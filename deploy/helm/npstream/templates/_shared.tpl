@@ -1,6 +1,6 @@
 {{- /* What the worker and a job of the same settings have in common; meets PodSecurity `restricted`. */ -}}
 {{- define "npstream.podCommon" -}}
-serviceAccountName: {{ include "npstream.serviceAccount" . }}
+serviceAccountName: {{ include "npstream.serviceAccount" . | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
@@ -26,18 +26,18 @@ tolerations:
 volumes:
   - name: settings
     configMap:
-      name: {{ include "npstream.fullname" . }}
+      name: {{ include "npstream.fullname" . | quote }}
   {{- range .Values.secrets }}
-  - name: secret-{{ .name }}
+  - name: "secret-{{ .name }}"
     secret:
-      secretName: {{ .secretName }}
+      secretName: {{ .secretName | quote }}
       # Readable by the worker's group, written by nobody.
       defaultMode: 0440
   {{- end }}
   {{- range .Values.files }}
-  - name: file-{{ .name }}
+  - name: "file-{{ .name }}"
     configMap:
-      name: {{ .configMapName }}
+      name: {{ .configMapName | quote }}
   {{- end }}
   - name: tmp
     emptyDir:
@@ -45,7 +45,7 @@ volumes:
 {{- end -}}
 
 {{- define "npstream.container" -}}
-image: {{ include "npstream.image" . }}
+image: {{ include "npstream.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 env:
   # Static members and transactions are named after it: the same after a restart, different in every pod.
@@ -81,13 +81,13 @@ volumeMounts:
     subPath: settings.yaml
     readOnly: true
   {{- range .Values.secrets }}
-  - name: secret-{{ .name }}
-    mountPath: /etc/npstream/secrets/{{ .name }}
+  - name: "secret-{{ .name }}"
+    mountPath: "/etc/npstream/secrets/{{ .name }}"
     readOnly: true
   {{- end }}
   {{- range .Values.files }}
-  - name: file-{{ .name }}
-    mountPath: /etc/npstream/files/{{ .name }}
+  - name: "file-{{ .name }}"
+    mountPath: "/etc/npstream/files/{{ .name }}"
     readOnly: true
   {{- end }}
   - name: tmp

@@ -1,0 +1,59 @@
+"""The network policy lets workers reach names and brokers, and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy import chart
+
+DNS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
+
+
+def egress(bootstrap: str, network: dict[str, Any], tmp_path: Path) -> list[list[dict[str, Any]]]:
+    """The ports of each rule of egress."""
+    values = yaml.safe_load((chart.VALUES / "minimal.yaml").read_text())
+    values["settings"]["kafka"]["bootstrap"] = bootstrap
+    path = tmp_path / "values.yaml"
+    path.write_text(yaml.safe_dump({**values, "networkPolicy": network}))
+    policy = chart.the(chart.objects(path), "NetworkPolicy")
+    return [rule["ports"] for rule in policy["spec"]["egress"]]
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "ports"),
+    [
+        ("kafka:9092", [9092]),
+        ("kafka:9094", [9094]),
+        ("a:9094, b:9094,c:19094", [9094, 19094]),
+        ("kafka", [9092]),
+        ("SASL_SSL://kafka.example.org:443", [443]),
+        ("[fd00::1]:9095,[fd00::2]", [9095, 9092]),
+    ],
+)
+@pytest.mark.parametrize("network", [{}, {"brokerPorts": []}, {"brokerPorts": None}])
+def test_the_ports_of_the_brokers_are_open(
+    bootstrap: str, ports: list[int], network: dict[str, Any], tmp_path: Path
+) -> None:
+    """Egress follows the addresses of the brokers: each of their ports once, and no other."""
+    expected = [{"port": port, "protocol": "TCP"} for port in ports]
+
+    assert egress(bootstrap, network, tmp_path) == [DNS, expected]
+
+
+def test_ports_may_be_given(tmp_path: Path) -> None:
+    """Brokers that advertise other ports than those that are asked first are reached by the ports given."""
+    assert egress("kafka:9092", {"brokerPorts": [31092]}, tmp_path) == [DNS, [{"port": 31092, "protocol": "TCP"}]]
+
+
+def test_ports_that_only_the_worker_knows_must_be_given(tmp_path: Path) -> None:
+    """An address that is filled in when the worker starts says nothing to a network policy."""
+    overrides = ["settings.kafka.bootstrap=${BROKERS}"]
+
+    _, manifests, messages = chart.template(chart.VALUES / "minimal.yaml", overrides)
+
+    assert manifests == ""
+    assert "networkPolicy.brokerPorts: missing" in messages
+    assert egress("${BROKERS}", {"brokerPorts": [9093]}, tmp_path)[1] == [{"port": 9093, "protocol": "TCP"}]
+    assert chart.template(chart.VALUES / "minimal.yaml", [*overrides, "networkPolicy.enabled=false"])[0] == 0
