@@ -75,8 +75,8 @@ class KafkaLog:
         asked = {TopicPartition(self._names[channel], partition): spec for channel, partition in places}
         deadline = time.monotonic() + _REQUEST_S
         while True:
-            answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
             try:
+                answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
                 found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: got.result() for tp, got in answers.items()}
                 break
             except KafkaException as error:

@@ -93,7 +93,8 @@ class Member:
         self._let_go.clear()
         self._rewind.clear()
         self._pause_unreadable()
-        self._look_around()
+        with self._translated("looking at the group"):
+            self._look_around()
         with self._translated("reading events"):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()

@@ -87,11 +87,14 @@ class StateReader:
         topic = self._config.topics.checkpoints
         if not self._warm:
             self.partition_counts()
-        self._consumer.assign([TopicPartition(topic, partition, pointer.offset)])
         try:
-            return self._chunks(topic, partition, pointer)
-        finally:
-            self._consumer.unassign()
+            self._consumer.assign([TopicPartition(topic, partition, pointer.offset)])
+            try:
+                return self._chunks(topic, partition, pointer)
+            finally:
+                self._consumer.unassign()
+        except KafkaException as error:
+            raise translate(error, f"reading the checkpoint of partition {partition}", self._config) from error
 
     def _chunks(self, topic: str, partition: int, pointer: Pointer) -> list[KeyValue]:
         deadline = self._deadline()

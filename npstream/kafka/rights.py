@@ -60,7 +60,10 @@ def _granted(client: AdminClient, config: KafkaConfig, sink: Sink) -> dict[str, 
         client.poll(0)
         raise unreachable(error, config, sink) from error
     names = TopicCollection(list(config.topics.names()))
-    answers = client.describe_topics(names, include_authorized_operations=True, request_timeout=timeout_s)
+    try:
+        answers = client.describe_topics(names, include_authorized_operations=True, request_timeout=timeout_s)
+    except KafkaException as error:
+        raise translate(error, "asking for the rights on the topics", config) from error
     granted: dict[str, Collection[str]] = {}
     for name, answer in answers.items():
         try:

@@ -1,0 +1,149 @@
+"""A worker on a real broker whose clients fail where they are told, one case after another on the same topics.
+
+What a case leaves behind the next one starts from, so that at the end every
+event must have been decided exactly once, whatever failed on the way.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from npstream.errors import Fatal
+from npstream.kafka import KafkaBroker, KafkaLog
+from npstream.kafka.orphans import OrphanWatch
+from npstream.observe import Observer
+from npstream.port import Broker, Log
+from npstream.records import Channel, Share
+from npstream.worker import Cadence, Limits, Origin, Worker
+from tests.contracts.builders import PATIENCE_S, eventually
+from tests.contracts.places import PARTITIONS, KafkaPlace
+from tests.kafka.faults import Fault, Faults, installed
+from tests.system import oracle
+from tests.system.stream import stream, system_config
+
+_ROUND = 12
+"""Events of each partition in a case."""
+_RECOVER_S = 6.0
+"""An outage that lasts longer ends the worker: as many sessions as a partition has strikes fit in."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended: what ended the worker, if anything did, and which partitions were paused or fully decided."""
+
+    ended: BaseException | None
+    paused: Mapping[int, str]
+    decided: frozenset[int]
+    hits: int
+
+
+@dataclass
+class _Watch(Observer):
+    """Notes how far each partition is committed, and which are paused."""
+
+    committed_to: dict[int, int] = field(default_factory=dict)
+    pauses: dict[int, str] = field(default_factory=dict)
+
+    def assigned(self, partition: int, seconds: float, replay_from: int, replay_to: int) -> None:
+        self.committed_to[partition] = replay_to
+        self.pauses.pop(partition, None)
+
+    def committed(self, shares: list[Share], seconds: float) -> None:
+        self.committed_to |= {share.partition: share.position.next_offset for share in shares}
+
+    def paused(self, partition: int, reason: str) -> None:
+        self.pauses[partition] = reason
+
+
+class FaultStage:
+    """Three partitions, and a worker for each case."""
+
+    def __init__(self, place: KafkaPlace) -> None:
+        self._place = place
+        self._faults = Faults(place.topics.events)
+        self._fed = 0
+        self._config = system_config()
+        self._events = {p: stream(20_000, seed=5, partition=p) for p in range(PARTITIONS)}
+        self._log = place.log()
+        self._stack = ExitStack()
+        self._feed()  # its own clients are built here, before any can fail
+
+    def __enter__(self) -> "FaultStage":
+        self._stack.enter_context(installed(self._faults))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def case(self, fault: Fault, *, restarts: bool = False) -> Outcome:
+        """Let a calm worker catch up, then let its calls fail; `restarts`: make it begin a new session first."""
+        watch, stop, ended = _Watch(), threading.Event(), list[BaseException]()
+        self._feed()
+        thread = threading.Thread(target=lambda: self._run(watch, stop, ended))
+        thread.start()
+        try:
+            eventually(lambda: bool(ended) or self._decided(watch) == frozenset(range(PARTITIONS)))
+            assert not ended, f"the worker ended before anything failed: {ended[0]}"
+            again = [Fault("consume", RuntimeError, forever=False)] if restarts else []
+            self._faults.arm(*again, fault)
+            self._feed()
+            self._wait(watch, fault, thread)
+            return Outcome(ended[0] if ended else None, dict(watch.pauses), self._decided(watch), fault.hits)
+        finally:
+            self._faults.arm()
+            stop.set()
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "the worker did not stop"
+
+    def _run(self, watch: _Watch, stop: threading.Event, ended: list[BaseException]) -> None:
+        orphans = OrphanWatch()
+
+        def connect() -> tuple[Broker, Log]:
+            config = self._place.config(connect_timeout_ms=5_000)
+            return KafkaBroker(config, stopping=stop.is_set, orphans=orphans), KafkaLog(config)
+
+        origin = Origin(self._place.group, self._place.topics.events, self._config, Cadence(every_events=30))
+        limits = Limits(batch_max=10, recover_s=_RECOVER_S)
+        try:
+            Worker(connect, origin, limits, time.monotonic, stop, watch).run()
+        except BaseException as error:
+            ended.append(error)
+
+    def _wait(self, watch: _Watch, fault: Fault, thread: threading.Thread) -> None:
+        """Until the worker has ended, or every partition is decided or paused and the fault has been met."""
+
+        def settled() -> bool:
+            at_rest = self._decided(watch) | watch.pauses.keys() >= frozenset(range(PARTITIONS))
+            return not thread.is_alive() or (at_rest and fault.hits > 0)
+
+        eventually(settled)
+
+    def _feed(self) -> None:
+        for partition, events in self._events.items():
+            self._log.append(Channel.EVENTS, partition, events[self._fed : self._fed + _ROUND])
+        self._fed += _ROUND
+
+    def _decided(self, watch: _Watch) -> frozenset[int]:
+        return frozenset(p for p, offset in watch.committed_to.items() if offset == self._fed)
+
+    def compare(self) -> int:
+        """Let a calm worker finish, then compare all that was published with the oracle; returns how many are equal."""
+        watch, stop, ended = _Watch(), threading.Event(), list[BaseException]()
+        thread = threading.Thread(target=lambda: self._run(watch, stop, ended))
+        thread.start()
+        try:
+            eventually(lambda: bool(ended) or self._decided(watch) == frozenset(range(PARTITIONS)))
+        finally:
+            stop.set()
+            thread.join(PATIENCE_S)
+        assert not ended, ended
+        every: dict[int, oracle.Changes] = {partition: [(0, self._config)] for partition in range(PARTITIONS)}
+        return oracle.compare(self._log, every, self._place.group, self._place.topics.events)
+
+
+def is_fatal(outcome: Outcome) -> bool:
+    """Whether the worker ended on purpose."""
+    return isinstance(outcome.ended, Fatal)
