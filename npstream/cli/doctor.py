@@ -26,7 +26,8 @@ Example:
 
 \b
 Looks at brokers, topics, partition counts, cleanup and retention against event time, timeouts,
-the group, stuck transactions, committed positions and checkpoints, and reads the newest events.
+sizes, the group, stuck transactions, committed positions and checkpoints, and reads the newest
+events and those that come next.
 An embedded file is checked page by page and read through, record by record.
 Changes nothing. Waits only when a transaction holds readers back, to tell a slow one from a
 stuck one.
@@ -34,7 +35,9 @@ Exit codes: 0 nothing to do; 1 findings, each with its fix; 3 settings refused; 
 )
 @config_option()
 @set_option
-@click.option("--sample", type=click.IntRange(1), default=100, show_default=True, help="Newest events to read.")
+@click.option(
+    "--sample", type=click.IntRange(1), default=100, show_default=True, help="Newest and next events to read."
+)
 @click.option("--no-wait", is_flag=True, help="Do not wait to see whether a log is stuck.")
 @json_option
 def doctor(config: Path, assignments: tuple[str, ...], sample: int, no_wait: bool, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from npstream.codec.chunks import join
 from npstream.codec.events import EventDecoder
@@ -60,15 +61,22 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
         snapshot = decode_snapshot(join(patient.steward.read_checkpoint(partition, position.pointer)))
         processor = PartitionProcessor.from_snapshot(snapshot)
     except StateCorrupt as error:
-        fix = (
-            "a worker falls back to an older kept one; see `npstream inspect --history`, then `npstream rollback`; "
-            "where none is left, `npstream recover` rebuilds the state from the events"
-        )
-        return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", fix)]
+        return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]
     recreated = _recreated(patient, name, snapshot)
     if recreated:
         return recreated  # what its offsets say means nothing
     return [*found, *_replay(name, position, snapshot, ends), *_settings(name, processor.config, patient.config)]
+
+
+def _way_back(patient: Patient, partition: int) -> str:
+    """What helps where a checkpoint is gone, by whether another is left."""
+    try:
+        left = _newest(patient, partition)
+    except StateCorrupt:
+        left = None
+    if left is None:
+        return "no other is left: stop the workers, `npstream recover --execute` rebuilds the state from the events"
+    return f"a worker falls back to the kept one at offset {left.next_offset}; or choose one by `npstream rollback`"
 
 
 def _recreated(patient: Patient, name: str, snapshot: Snapshot) -> list[Finding]:
@@ -149,13 +157,24 @@ def tail(log: Log, partition: int, count: int) -> list[Record]:
     return list(log.read(Channel.EVENTS, partition, max(ends.begin, ends.stable - count), ends.stable))
 
 
-def check_sample(name: str, records: Sequence[Record], config: PartitionConfig) -> list[Finding]:
+def ahead(patient: Patient, partition: int, count: int) -> list[Record]:
+    """The events that a worker meets next. Raises `StateCorrupt` when one of them cannot be read at all."""
+    ends = patient.log.ends(Channel.EVENTS, partition)
+    try:
+        position = patient.steward.committed(partition)
+    except StateCorrupt:
+        return []  # a finding of its own: nobody goes on from there
+    begin = ends.begin if position is None else max(ends.begin, position.next_offset)
+    return list(islice(patient.log.read(Channel.EVENTS, partition, begin, ends.stable), count))
+
+
+def check_sample(name: str, which: str, records: Sequence[Record], config: PartitionConfig) -> list[Finding]:
     """Whether events can be read with these settings; names each reason with an example."""
     errors = EventDecoder(config.events).decode(records).errors
     if not errors:
         return []
-    problem = f"{len(errors)} of its newest {len(records)} events are bad: {'; '.join(_reasons(errors, records))}"
-    fix = "mend the producer, or correct model.d, events.format and events.features; see `npstream dlq list`"
+    problem = f"{len(errors)} of its {which} {len(records)} events are bad: {'; '.join(_reasons(errors, records))}"
+    fix = "fix the producer, or correct model.d, events.format and events.features; see `npstream dlq list`"
     pauses = len(errors) / len(records) > config.dead_letter_cap
     return [Finding("error" if pauses else "warning", name, problem, fix)]
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+from npstream.codec.dead_letters import VALUE_MAX_BYTES
+from npstream.codec.position import METADATA_MAX
 from npstream.errors import NpstreamError, StateCorrupt
 from npstream.kafka.admin import Admin, GroupState
 from npstream.kafka.blueprint import Alter, Create, Grow, TopicState, Wishes
@@ -19,6 +21,8 @@ _LATE = 0.8
 """An undecided event older than this share of its topic's retention is in danger."""
 _STUCK_LOOK_S = 1.0
 _STUCK_MARGIN_S = 3.0
+_UNPACKED_MAX_BYTES = 100_000_000
+"""The client's default for what it receives and unpacks at once."""
 _END_IT = "find and end the transaction with the two commands above, ADDRESS being one of kafka.bootstrap"
 
 
@@ -150,6 +154,33 @@ def _broker_limits(config: KafkaConfig, broker: Mapping[str, str]) -> list[Findi
         problem = f"offsets.retention.minutes={kept_min}: a group that stands still longer loses its offsets"
         fix = "raise it to a week or more; `npstream recover` repairs a loss"
         found.append(Finding("warning", "brokers", problem, fix))
+    return found
+
+
+def check_sizes(
+    config: KafkaConfig, event_max_bytes: int, states: Mapping[str, TopicState], broker: Mapping[str, str]
+) -> list[Finding]:
+    """Sizes that cannot pass one another: what a topic takes, what the client unpacks, what an event may have."""
+    found = []
+    events = config.topics.events
+    largest = int(states[events].config.get("max.message.bytes", "0")) if events in states else 0
+    unpacked = int(config.options.get("receive.message.max.bytes", _UNPACKED_MAX_BYTES))
+    if largest > unpacked:
+        problem = f"takes batches of {largest} bytes, the client no more than {unpacked} (receive.message.max.bytes)"
+        fix = f"set kafka.options.receive.message.max.bytes above {largest}, or lower max.message.bytes of {events}"
+        found.append(Finding("error", events, problem, fix))
+    if 0 < largest < event_max_bytes:
+        problem = (
+            f"takes {largest} bytes at most, events.max_bytes allows {event_max_bytes}: producers are refused first"
+        )
+        found.append(Finding("note", events, problem))
+    if event_max_bytes > VALUE_MAX_BYTES:
+        problem = f"events.max_bytes {event_max_bytes}: a bad event of more than {VALUE_MAX_BYTES} bytes is cut"
+        found.append(Finding("note", "events.max_bytes", problem))
+    metadata = "offset.metadata.max.bytes"
+    if int(broker.get(metadata, METADATA_MAX)) < METADATA_MAX:
+        problem = f"{metadata}={broker[metadata]}: a position with its proof takes up to {METADATA_MAX}"
+        found.append(Finding("error", "brokers", problem, f"raise {metadata} to 4096, its default"))
     return found
 
 

@@ -54,8 +54,15 @@ def _examine_group(patient: Patient, how: Round) -> list[Finding]:
 
 
 def _sample(patient: Patient, partition: int, how: Round) -> list[Finding]:
-    records = checkup.tail(patient.log, partition, how.sample)
-    return checkup.check_sample(f"{patient.topics.events}/{partition}", records, patient.config)
+    """The newest events, and those that a worker meets next: a trouble may be waiting far from the end."""
+    name = f"{patient.topics.events}/{partition}"
+    newest = checkup.tail(patient.log, partition, how.sample)
+    following = checkup.ahead(patient, partition, how.sample)
+    seen = {record.offset for record in newest}
+    found = checkup.check_sample(name, "newest", newest, patient.config)
+    if all(record.offset in seen for record in following):
+        return found
+    return found + checkup.check_sample(name, "next", following, patient.config)
 
 
 def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: KafkaLog, how: Round) -> list[Finding]:
@@ -71,6 +78,7 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
     found += cluster_checkup.check_cleanup(topics, states)
     found += cluster_checkup.check_replicas(brokers, states, settings)
     found += cluster_checkup.check_timeouts(config, poll_ms, settings)
+    found += cluster_checkup.check_sizes(config, patient.config.events.max_bytes, states, settings)
     if described is not None and len(described) < len(topics.names()):
         return found  # Without its topics there is nothing more to look at.
     partitions = log.partitions(Channel.EVENTS)

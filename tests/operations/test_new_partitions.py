@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import orjson
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
@@ -77,6 +78,12 @@ class Load:
         self._thread.join()
 
 
+def fixes(worker: WorkerCommand) -> set[str]:
+    """What the doctor would have done about errors."""
+    found = orjson.loads(npstream("doctor", "--config", str(worker.config), "--json").stdout)["findings"]
+    return {finding["fix"] for finding in found if finding["level"] == "error"}
+
+
 def restart(*workers: WorkerCommand) -> None:
     """Stop these together, then start them again, well within their session."""
     for worker in workers:
@@ -128,9 +135,11 @@ def test_a_partition_that_came_before_its_outputs_waits_for_them(site: Site) -> 
         site.feed(events(FIRST, seed=partition), partition)
     feed_new(site)
     eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD)))
+    assert fixes(worker) == {"run `npstream init`, which does it"}
     init = npstream("init", "--config", str(worker.config))
     assert init.returncode == exits.OK, init.stderr
     eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(NEW)))
+    assert fixes(worker) == set()
 
     states = {partition["partition"]: partition["state"] for partition in worker.status()["partitions"]}
     assert worker.terminate() == exits.OK, worker.said()

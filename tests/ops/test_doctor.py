@@ -90,6 +90,9 @@ def hurt(made: Stage, how: str) -> None:
         case "trimmed":
             made.send([client.event(i, [1.0, 2.0, 3.0]) for i in range(20)], partition=0)
             trim(made, made.records(Channel.EVENTS, 0)[-1].offset)
+        case "far away":
+            made.send([client.Message(b"k", b"rubbish")] * 3, partition=0)
+            made.send([client.event(i, [1.0, 2.0, 3.0]) for i in range(200)], partition=0)
         case "rubbish":
             made.send([client.Message(b"k", b"rubbish")] * 3, partition=0)
         case "wrong width":
@@ -103,8 +106,9 @@ def hurt(made: Stage, how: str) -> None:
         ("lost", "error", "its offsets were lost", "npstream recover"),
         ("beyond", "error", "it was deleted and made anew", "npstream reset --to earliest"),
         ("snapshot", "error", "its checkpoint is unreadable", "npstream rollback"),
+        ("far away", "warning", "3 of its next 100 events are bad: 3 not_json (at offset", "fix the producer"),
         ("trimmed", "error", "some were never decided", "--keep-model"),
-        ("rubbish", "warning", "3 of its newest 100 events are bad: 3 not_json (at offset", "mend the producer"),
+        ("rubbish", "warning", "3 of its newest 100 events are bad: 3 not_json (at offset", "fix the producer"),
         ("wrong width", "error", "wrong_length (at offset", "model.d"),
     ],
 )
@@ -233,3 +237,24 @@ def test_replicas_matter_where_there_are_brokers_for_them() -> None:
 def test_the_group_is_judged_by_who_owns_what(group: GroupState, wanted: list[str]) -> None:
     """Nobody there is a note; a partition without an owner is an error."""
     assert [finding.level for finding in cluster.check_group("g", group, 4)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "max_bytes", "topic", "broker", "wanted"),
+    [
+        ({}, 262_144, "1048588", {}, []),
+        ({}, 262_144, "200000000", {}, [("error", "ev")]),
+        ({"receive.message.max.bytes": 300_000_000}, 262_144, "200000000", {}, []),
+        ({}, 2_000_000, "3000000", {}, [("note", "events.max_bytes")]),
+        ({}, 262_144, "100000", {}, [("note", "ev")]),
+        ({}, 262_144, "1048588", {"offset.metadata.max.bytes": "100"}, [("error", "brokers")]),
+    ],
+)
+def test_sizes_that_do_not_fit_together_are_found(
+    options: dict[str, int], max_bytes: int, topic: str, broker: dict[str, str], wanted: list[tuple[str, str]]
+) -> None:
+    """What the topic takes, what the client unpacks, what an event may have, what a position needs."""
+    config = KafkaConfig("h:1", "g", "s", Topics("ev", "de", "dl", "cp"), options=options)
+    states = {"ev": TopicState("ev", 1, 1, {"max.message.bytes": topic})}
+
+    assert subjects(cluster.check_sizes(config, max_bytes, states, broker)) == wanted

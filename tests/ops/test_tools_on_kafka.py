@@ -161,6 +161,10 @@ def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decision
         two.run()
     two.wait_alone()
 
+    findings = as_json(two.tool("doctor", "--json"))["findings"]
+    assert ["npstream recover --execute" in found["fix"] for found in findings if found["level"] == "error"] == [
+        True
+    ] * 2
     assert "no checkpoint is left" in two.tool("recover").stdout
     assert two.positions() == before
     result = two.tool("recover", "--execute", "--json")
