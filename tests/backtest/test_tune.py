@@ -15,6 +15,7 @@ from npstream.backtest.tune import Search, Trial, tune
 from npstream.errors import SettingsError, UsageError
 from npstream.model import Params
 from npstream.partition import PartitionConfig
+from npstream.settings.model_section import read_params
 from tests.backtest.data import config, event_lines, records, rows, tau
 
 DATA = ArraySource(*rows(300))
@@ -163,6 +164,14 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="start over with --fresh"):
         Trials(path)
     assert path.read_text() == "a,b\n1,2\n"
+
+
+def test_a_budget_is_not_taken_to_a_preset_without_one() -> None:
+    """Settings that name a budget can be searched over preset paper all the same."""
+    base = Params(d=3, budget=5.0, charge="issue")
+    raw = {"d": 3, "budget": 5.0, "charge": "issue", **Candidate("paper", 10, 0.1, 0.1).fields(base)}
+
+    assert read_params(raw).preset == "paper"
 
 
 @given(

@@ -89,6 +89,14 @@ def test_the_dump_is_a_settings_file() -> None:
     assert again.http is None
 
 
+def test_the_dump_leaves_out_what_has_no_effect() -> None:
+    """Preset paper shows no budget, and its dump can be loaded again."""
+    dump = masked_dump(from_mapping(mapping(model={"preset": "paper"})))
+
+    assert not {"budget", "charge"} & dump["model"].keys()
+    assert masked_dump(from_mapping(dump)) == dump
+
+
 def test_every_setting_is_described() -> None:
     """No setting goes into the reference without a sentence on what it is for."""
     entries = reference()
