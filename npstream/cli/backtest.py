@@ -9,7 +9,7 @@ import click
 
 from npstream.cli.exits import FAILED
 from npstream.cli.options import echo_json, json_option
-from npstream.cli.progress import progress
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -102,12 +102,11 @@ def _run(name: str, settings: "Settings", past: History, start_from: Path | None
     from npstream.backtest.replay import replay
     from npstream.backtest.report import Run
     from npstream.settings import masked_dump
-    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
     seed = _seed(start_from or settings.start_from)
     with past.source(settings) as source:
-        warm_up(config)
+        compile_kernel(config, quiet=quiet)
         started = time.monotonic()
         with progress(name, _total(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
@@ -148,11 +147,10 @@ def _stop_if_halted(runs: list["Run"]) -> None:
 
 def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
     from npstream.backtest.forecast import forecast
-    from npstream.worker.warm import warm_up
 
     _, settings = wanted[0]
     with past.source(settings) as source:
-        warm_up(settings.partition_config())
+        compile_kernel(settings.partition_config(), quiet=as_json)
         found = forecast(settings.partition_config(), source, time.perf_counter)
     if as_json:
         echo_json({"runs": len(wanted), **asdict(found)})

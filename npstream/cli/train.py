@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npstream.cli.options import config_option, echo_json, json_option, set_option
-from npstream.cli.progress import progress
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -93,10 +93,9 @@ def _compare(
     from npstream.backtest.split import hold_back
     from npstream.backtest.train import compare, train
     from npstream.settings import masked_dump
-    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
-    warm_up(config)
+    compile_kernel(config, quiet=quiet)
     earlier, later = hold_back(source, holdout)
     if not _size(later):
         return []

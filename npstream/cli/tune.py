@@ -10,7 +10,7 @@ import click
 import yaml
 
 from npstream.cli.options import config_option, echo_json, environment, json_option, set_option
-from npstream.cli.progress import progress
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -158,12 +158,11 @@ def _search(
 ) -> list["Trial"]:
     from npstream.backtest.trials import Trials
     from npstream.backtest.tune import in_memory, tune
-    from npstream.worker.warm import warm_up
 
     with past.source(settings) as source:
         data = in_memory(source)
     kept = Trials(trials, fresh=fresh)
-    warm_up(settings.partition_config())
+    compile_kernel(settings.partition_config(), quiet=quiet)
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))
 

@@ -105,6 +105,14 @@ def test_every_setting_is_described() -> None:
     assert [entry.path for entry in entries if len(entry.description) < 10 or not entry.takes] == []
 
 
+def test_the_reference_names_each_choice_once() -> None:
+    """What may be written as a number or as text is one choice to a reader."""
+    takes = {entry.path: entry.takes.split(" | ") for entry in reference()}
+
+    assert takes["events.on_bad_event"] == ["none", "-1", "1"]
+    assert [path for path, words in takes.items() if len(words) > len(set(words))] == []
+
+
 def test_the_model_section_is_params() -> None:
     """Every parameter of the model is a setting, none is missing or left over."""
     names = [field.name for field in fields(Params)]
