@@ -36,8 +36,10 @@ def test_rows_are_dealt_in_turn() -> None:
 
     dealt = {p: list(range(p, 25, 4)) for p in range(4)}
     for p, part in found.items():
-        assert np.stack([np.frombuffer(record.value or b"", "<f4") for record in part]).tolist() == x[dealt[p]].tolist()
-        assert [dict(record.headers)["y"] for record in part] == [b"%d" % label for label in y[dealt[p]]]
+        assert part == [
+            Record(offset, offset + 1, None, x[row].astype("<f4").tobytes(), (("y", b"%d" % y[row]),))
+            for offset, row in enumerate(dealt[p])
+        ]
 
 
 def test_a_delayed_label_follows_so_many_rows_later() -> None:
