@@ -44,7 +44,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
     type=click.IntRange(0),
     default=2000,
     show_default=True,
-    help="Last events to compare cold and warm starts on, at most a fifth of all; 0 compares nothing.",
+    help="Last labelled events to compare cold and warm starts on, in at most a fifth of all; 0 compares nothing.",
 )
 @click.option(
     "--partitions",
@@ -96,7 +96,7 @@ def _compare(
 
     config = settings.partition_config()
     compile_kernel(config, quiet=quiet)
-    earlier, later = hold_back(source, holdout)
+    earlier, later = hold_back(source, holdout, config.events)
     if not _size(later):
         return []
     with progress("learning from all but the last", _size(earlier), quiet=quiet) as advance:
@@ -143,5 +143,7 @@ def _print(past: History, trained: dict[str, Any], runs: list["Run"], report: Pa
     if runs:
         click.echo(f"The last {runs[0].result.events} events of {past.name}, not seen before:\n")
         click.echo(to_text(runs) + "\n")
+        if not any(run.result.rates.measured for run in runs):
+            click.echo("nothing was measured: the labels of these events are missing, or of one class alone\n")
     click.echo(f"learned {trained['learned']} labels of {trained['events']} events; model {trained['digest'][:12]}")
     click.echo(f"written to {trained['model']} ({trained['bytes']} bytes); settings: start_from: {trained['model']}")

@@ -92,6 +92,16 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
     assert path.read_text().startswith(lines)
 
 
+@pytest.mark.parametrize("label", [b"", b',"y":-1', b',"y":1'], ids=["no label", "no target", "no non-target"])
+def test_there_is_nothing_to_search_by_without_labels(tmp_path: Path, label: bytes) -> None:
+    """Settings that were never measured are not ranked: every one would look perfect."""
+    lines = [b'{"x":[0,0,%d]%s}' % (i, label) for i in range(40)]
+    data = RecordSource({0: records(lines)})
+
+    with pytest.raises(UsageError, match="labelled"):
+        tune(search(4), data, Trials(tmp_path / "t.csv"), lambda trial: None)
+
+
 def test_what_cannot_be_is_passed_over(tmp_path: Path) -> None:
     """A candidate that the settings refuse costs nothing and stops nothing."""
 
