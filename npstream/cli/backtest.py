@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import echo_json, json_option
+from npstream.cli.options import echo_json, json_option, label_option
 from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
@@ -45,6 +45,7 @@ cannot be used; 3 settings refused; 4 brokers."""
 @range_options
 @partitions_option
 @delay_option
+@label_option
 @click.option("--start-from", type=click.Path(path_type=Path), help="Model file every partition starts from.")
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @click.option("--plan", is_flag=True, help="Say how many events and about how long, and stop.")
@@ -58,6 +59,7 @@ def backtest(
     only: tuple[int, ...],
     partitions: int,
     delay: int,
+    label: str | None,
     start_from: Path | None,
     report: Path | None,
     plan: bool,
@@ -70,11 +72,12 @@ def backtest(
     """
     if report is not None and not plan:
         check_writable(report / "report.html")
-    past = history(file, begin, end, only, partitions, delay)
+    past = history(file, label, begin, end, only, partitions, delay)
     wanted = _all_settings(past, configs, assignments)
     if plan:
         _print_plan(past, wanted, as_json)
         return
+    past.say_columns(wanted[0][1], quiet=as_json)
     runs = [_run(name, settings, past, start_from, quiet=as_json) for name, settings in wanted]
     _print(runs, report, as_json, past.name)
     _stop_if_halted(runs)

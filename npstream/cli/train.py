@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, set_option
+from npstream.cli.options import config_option, echo_json, json_option, label_option, set_option
 from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history
 from npstream.cli.tooling import range_options
@@ -36,6 +36,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
 @set_option
 @range_options
 @delay_option
+@label_option
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("model.npm"), show_default=True, help="The model file."
 )
@@ -64,6 +65,7 @@ def train(
     end: str | None,
     only: tuple[int, ...],
     delay: int,
+    label: str | None,
     out: Path,
     holdout: int,
     partitions: tuple[int, ...],
@@ -78,9 +80,10 @@ def train(
     """
     for path in (out, *([report / "report.html"] if report is not None else [])):
         check_writable(path)
-    past = history(file, begin, end, only, delay=delay)
+    past = history(file, label, begin, end, only, delay=delay)
     settings = past.settings(config, assignments)
     with past.source(settings) as source:
+        past.say_columns(settings, quiet=as_json)
         runs = _compare(settings, source, holdout, partitions, quiet=as_json)
         trained = _train(settings, source, out, quiet=as_json)
     _print(past, trained, runs, report, as_json)
