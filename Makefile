@@ -1,9 +1,10 @@
 # First commands. Needs Python 3.11, Java 17 and Maven; everything else is fetched once and kept in .venv and .cache.
 #
-#   make demo     a worker on the embedded log, learning in front of you
+#   make demo     a worker on the embedded log, learning in front of you: half a minute; the first time two to five
+#                 minutes, for it installs what is needed and compiles the kernel
 #   make test     every check: lint, format, types, import contracts, tests on a real Kafka broker
 #   make lint     the same without the tests
-#   make kafka    a Kafka broker on port 9092, in the foreground
+#   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published weaknesses of the pinned requirements, where the package index answers
@@ -33,7 +34,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 kafka: jars
-	$(BIN)/python -m tests.broker
+	$(BIN)/python -m tests.broker --port $(or $(PORT),9092)
 
 # Kills and stops workers and the broker at every named point; SEED=, MINUTES=.
 failover: jars

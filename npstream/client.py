@@ -5,7 +5,7 @@
 
     producer = Producer({"bootstrap.servers": "localhost:9092"})
     message = client.event("order-17", [3.1, 0.2, 41.0])
-    producer.produce("events", message.value, message.key, headers=list(message.headers),
+    producer.produce("events", message.value, message.key, headers=message.headers,
                      partition=client.partition_for(message.key, 12))
     later = client.label("order-17", target=True)
 
@@ -13,8 +13,9 @@ An event and its label carry the same key, hence meet on the same partition.
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import orjson
 
@@ -29,12 +30,14 @@ __all__ = ["Decision", "Message", "event", "input_offset", "label", "partition_f
 Format = Literal["json", "f32"]
 
 
-class Message(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Message:
     """One record to produce. `timestamp_ms` 0 means: the time of sending."""
 
     key: bytes
     value: bytes
-    headers: Sequence[tuple[str, bytes]] = ()
+    headers: list[tuple[str, Any]] = field(default_factory=list)
+    """Names and bytes. A list, and not bytes by type, because Kafka clients take nothing else."""
     timestamp_ms: int = 0
 
 
@@ -71,7 +74,7 @@ def event(
         document["x"] = dict(x) if isinstance(x, Mapping) else numbers
     if target is not None:
         document["y"] = 1 if target else -1
-    return Message(_key(identity, key), orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), (), timestamp_ms)
+    return Message(_key(identity, key), orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), [], timestamp_ms)
 
 
 def label(
@@ -85,7 +88,7 @@ def label(
     """The label of an event sent earlier with the same id and key. Raises ValueError for an id that cannot be."""
     _check_id(identity)
     if format == "json":
-        return Message(_key(identity, key), orjson.dumps({"id": identity, "y": 1 if target else -1}), (), timestamp_ms)
+        return Message(_key(identity, key), orjson.dumps({"id": identity, "y": 1 if target else -1}), [], timestamp_ms)
     return Message(_key(identity, key), b"", _headers(identity, target), timestamp_ms)
 
 
@@ -122,7 +125,7 @@ def _key(identity: str | int, key: bytes | None) -> bytes:
     return str(identity).encode() if key is None else key
 
 
-def _headers(identity: str | int, target: bool | None) -> list[tuple[str, bytes]]:
+def _headers(identity: str | int, target: bool | None) -> list[tuple[str, Any]]:
     headers = [("id", str(identity).encode())]
     if target is not None:
         headers.append(("y", b"1" if target else b"-1"))

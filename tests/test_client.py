@@ -153,6 +153,25 @@ def test_what_is_no_decision_is_refused() -> None:
             client.input_offset(headers)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_messages_are_taken_by_the_kafka_client_as_they_are(format: client.Format) -> None:
+    """Headers are of a type that the producer takes, whether there are any or none."""
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    taken: list[Any] = []
+    for message in (client.event("a", [1.0], format=format), client.label("a", target=True, format=format)):
+        producer.produce(
+            "events",
+            message.value,
+            message.key,
+            headers=message.headers,
+            on_delivery=lambda error, sent: taken.append(sent.headers()),
+        )
+    producer.purge()
+    producer.flush(30)
+
+    assert len(taken) == 2
+
+
 def test_partitions_are_those_of_java_clients(kafka: Kafka, topic_prefix: str) -> None:
     """A producer with the partitioner of the Java clients sends every key where the client says."""
     topic, partitions = f"{topic_prefix}events", 7
@@ -166,7 +185,7 @@ def test_partitions_are_those_of_java_clients(kafka: Kafka, topic_prefix: str) -
             topic,
             message.value,
             message.key,
-            headers=list(message.headers),
+            headers=message.headers,
             on_delivery=lambda error, sent: placed.update({sent.key(): sent.partition()}),
         )
     assert producer.flush(30) == 0

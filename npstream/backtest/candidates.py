@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from npstream.model import Params
-from npstream.model.params import Preset
+from npstream.model.params import NO_EFFECT, Preset
 
 GENERATION = 4
 """Trials proposed at a time when closing in: enough for the cores of a desk, few enough to learn from."""
@@ -40,7 +40,8 @@ class Candidate:
         if self.preset == base.preset:
             return own
         # What only the other preset knows, or what it means something else by.
-        return {**own, "input": "zscore", "beta": None, "lam": None, "gamma_update": None}
+        idle = dict.fromkeys(NO_EFFECT.get(self.preset, ()))
+        return {**own, "input": "zscore", "beta": None, "lam": None, "gamma_update": None, **idle}
 
 
 def base_of(params: Params) -> Candidate:

@@ -4,38 +4,57 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from npstream import client, files
-from npstream.backtest.lines import read_lines
-from npstream.backtest.messages import event_key
+from npstream.backtest.lines import event_key, read_lines
 from npstream.backtest.source import ArraySource, RecordSource, Source
+from npstream.codec.events import EventConfig
+from npstream.columns import NO_LABEL, Wanted
 from npstream.errors import UsageError
 from npstream.records import Record
 
 
 @dataclass(frozen=True, slots=True)
 class RowsFile:
-    """Rows of features with a label each."""
+    """Rows of features with a label each. Read when the features to take are known, once for each choice of them."""
 
     path: Path
-    x: NDArray[np.float32] = field(repr=False)
-    y: NDArray[np.int8] = field(repr=False)
+    label: str | None = None
+    _read: dict[tuple[str, ...] | None, files.Rows] = field(default_factory=dict, repr=False)
 
     @property
     def width(self) -> int:
         """Numbers in an event."""
-        return int(self.x.shape[1])
+        return int(self.rows(None).x.shape[1])
 
-    def source(self, width: int, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+    def rows(self, features: tuple[str, ...] | None) -> files.Rows:
+        """The rows with these features, or with every column of numbers. Raises `UsageError`."""
+        if features not in self._read:
+            self._read[features] = files.read_rows(self.path, Wanted(features, self.label))
+        return self._read[features]
+
+    def columns(self, events: EventConfig) -> str | None:
+        """Which columns are taken for what, None where a file has none. Raises `UsageError` as `source` does."""
+        self._fitting(events)
+        return self.rows(events.features).columns
+
+    def source(self, events: EventConfig, topic: str, partitions: int = 1, delay: int = 0) -> Source:
         """The rows dealt to partitions of `topic` in turn, their labels `delay` rows later.
 
         Raises `UsageError` when the settings ask for another width.
         """
-        _check_width(self.path, self.width, width)
-        return ArraySource(self.x, self.y, partitions, delay, topic=topic)
+        x, y = self._fitting(events)
+        return ArraySource(x, y, partitions, delay, topic=topic)
+
+    def _fitting(self, events: EventConfig) -> tuple[files.Features, files.Labels]:
+        rows = self.rows(events.features)
+        check_width(self.path, rows, events)
+        if rows.y is None:
+            raise UsageError(
+                f"{self.path}: has no labels to learn from and to measure by; leave out --label {NO_LABEL}"
+            )
+        return rows.x, rows.y
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +83,18 @@ class LinesFile:
                     return 1
         return None
 
-    def source(self, width: int, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+    def columns(self, events: EventConfig) -> str | None:
+        """Lines name their fields themselves."""
+        return None
+
+    def source(self, events: EventConfig, topic: str, partitions: int = 1, delay: int = 0) -> Source:
         """The records as they are in `topic`; events without a partition go where `npstream produce` would send them.
 
         Raises `UsageError` when the settings ask for another width, or the file cannot be spread or delayed.
         """
         found = self._width()
-        if found is not None:
-            _check_width(self.path, found, width)
+        if found is not None and found != events.width:
+            raise _wrong_width(self.path, found, events)
         if delay:
             raise UsageError(f"{self.path}: labels come when its lines say so; --delay is for data sets")
         if partitions == 1:
@@ -84,17 +107,32 @@ class LinesFile:
 EventFile = RowsFile | LinesFile
 
 
-def open_file(path: Path) -> EventFile:
-    """Read a file by its ending. Raises `UsageError` naming it and what is wrong with it."""
+def open_file(path: Path, label: str | None = None) -> EventFile:
+    """A file by its ending; `label` names a table's column. Raises `UsageError` naming it and what is wrong with it."""
     if path.suffix != ".jsonl":
-        return RowsFile(path, *files.read(path))
+        files.check(path)
+        return RowsFile(path, label)
+    refuse_label(path, label)
     lines = read_lines(path)
     return LinesFile(path, lines.by_partition(), lines.exported)
 
 
-def _check_width(path: Path, found: int, expected: int) -> None:
-    if found != expected:
-        raise UsageError(f"{path}: has {found} features, the settings say {expected} (model.d)")
+def refuse_label(path: Path, label: str | None) -> None:
+    """Raises `UsageError` when a label's column is named for a file of events."""
+    if label is not None:
+        raise UsageError(f"{path}: its lines say what is a label; --label is for tables")
+
+
+def check_width(path: Path, rows: files.Rows, events: EventConfig) -> None:
+    """Raises `UsageError` when rows have another number of features than the settings say."""
+    if rows.x.shape[1] != events.width:
+        raise _wrong_width(path, rows.x.shape[1], events, rows.columns)
+
+
+def _wrong_width(path: Path, found: int, events: EventConfig, columns: str | None = None) -> UsageError:
+    wanted = "one score (preset external)" if events.external else f"{events.d} (model.d)"
+    taken = "" if columns is None else f"; {columns}"
+    return UsageError(f"{path}: has {found} features, the settings say {wanted}{taken}")
 
 
 def _parsed(value: bytes | None) -> dict[str, Any]:

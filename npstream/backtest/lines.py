@@ -99,6 +99,15 @@ def _record(document: Any) -> tuple[int, Record]:
     return int(document["partition"]), Record(int(document["offset"]), int(document["timestamp"]), key, value, headers)
 
 
+def event_key(value: bytes | None, number: int) -> bytes:
+    """The id of an event, else its number: what spreads over partitions and brings a label to its event."""
+    try:
+        identity = orjson.loads(value or b"").get("id")
+    except (orjson.JSONDecodeError, AttributeError):
+        identity = None
+    return str(number if identity is None else identity).encode()
+
+
 def text_of(content: bytes | None) -> Any:
     """Bytes as JSON can hold them: text, or {"base64": ...} when they are not UTF-8."""
     if content is None:

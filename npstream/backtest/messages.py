@@ -2,28 +2,38 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-
-import orjson
+from typing import NamedTuple
 
 from npstream import client, files
-from npstream.backtest.lines import read_lines
+from npstream.backtest.event_file import check_width, refuse_label
+from npstream.backtest.lines import event_key, read_lines
 from npstream.client import Message
 from npstream.codec.events import EventConfig
+from npstream.columns import Wanted
 from npstream.errors import UsageError
+from npstream.files import Rows
 from npstream.records import Record
 
 
-def messages_of_file(path: Path, events: EventConfig, delay: int) -> tuple[int, Iterator[Message]]:
-    """How many messages a file makes, and the messages. Raises `UsageError` naming what is wrong with it."""
+class Outgoing(NamedTuple):
+    """The messages of a file, how many they are, and which columns were taken for what (None without columns)."""
+
+    total: int
+    messages: Iterator[Message]
+    columns: str | None = None
+
+
+def messages_of_file(path: Path, events: EventConfig, delay: int, label: str | None = None) -> Outgoing:
+    """What a file makes; `label` names a table's column. Raises `UsageError` naming what is wrong with it."""
     if path.suffix == ".jsonl":
+        refuse_label(path, label)
         lines = read_lines(path).records
-        return len(lines), (_of_line(line, number) for number, (_, line) in enumerate(lines))
-    x, y = files.read(path)
-    if x.shape[1] != events.width:
-        wanted = "one score (preset external)" if events.external else f"{events.d} (model.d)"
-        raise UsageError(f"{path}: has {x.shape[1]} features, the settings say {wanted}")
-    rows = len(y)
-    return rows * (2 if delay else 1), _of_rows(x.tolist(), y.tolist(), events, delay)
+        return Outgoing(len(lines), (_of_line(line, number) for number, (_, line) in enumerate(lines)))
+    rows = files.read_rows(path, Wanted(events.features, label))
+    check_width(path, rows, events)
+    if rows.y is None and delay:
+        raise UsageError(f"{path}: has no labels to send later; leave out --delay")
+    return Outgoing(len(rows.x) * (2 if delay else 1), _of_rows(rows, events, delay), rows.columns)
 
 
 def _of_line(line: Record, number: int) -> Message:
@@ -35,26 +45,21 @@ def _of_line(line: Record, number: int) -> Message:
     return Message(line.key, value, headers, line.timestamp_ms)
 
 
-def event_key(value: bytes | None, number: int) -> bytes:
-    """The id of an event, else its number: what spreads over partitions and brings a label to its event."""
-    try:
-        identity = orjson.loads(value or b"").get("id")
-    except (orjson.JSONDecodeError, AttributeError):
-        identity = None
-    return str(number if identity is None else identity).encode()
+def _of_rows(rows: Rows, events: EventConfig, delay: int) -> Iterator[Message]:
+    """Row i is the event of its own id, or of the number i."""
+    x, count = rows.x.tolist(), len(rows.x)
+    ids = rows.ids or range(count)
+    targets = None if rows.y is None else (rows.y > 0).tolist()
+    for i in range(count + delay):
+        if i < count:
+            yield _of_row(ids[i], x[i], None if targets is None or delay else targets[i], events)
+        if delay and i >= delay and targets is not None:
+            yield client.label(ids[i - delay], target=targets[i - delay], format=events.format)
 
 
-def _of_rows(x: list[list[float]], y: list[int], events: EventConfig, delay: int) -> Iterator[Message]:
-    for i in range(len(y) + delay):
-        if i < len(y):
-            yield _of_row(i, x[i], y[i] > 0 if not delay else None, events)
-        if delay and i >= delay:
-            yield client.label(i - delay, target=y[i - delay] > 0, format=events.format)
-
-
-def _of_row(i: int, row: list[float], target: bool | None, events: EventConfig) -> Message:
+def _of_row(identity: str | int, row: list[float], target: bool | None, events: EventConfig) -> Message:
     if events.external:
-        return client.event(i, score=row[0], target=target, format=events.format)
+        return client.event(identity, score=row[0], target=target, format=events.format)
     names = events.features
     features = row if names is None or events.format == "f32" else dict(zip(names, row, strict=True))
-    return client.event(i, features, target=target, format=events.format)
+    return client.event(identity, features, target=target, format=events.format)

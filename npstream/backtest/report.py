@@ -72,7 +72,7 @@ def _rates_json(rates: Rates, tau: float) -> dict[str, Any]:
         "fpr": _number(rates.fpr),
         "fpr_interval": [_number(end) for end in rates.fpr_interval()] if rates.negatives else None,
         "tpr": _number(rates.tpr),
-        "np_score": rates.np_score(tau),
+        "np_score": rates.np_score(tau) if rates.measured else None,
         "negatives": rates.negatives,
         "positives": rates.positives,
         "false_positives": rates.false_positives,
@@ -99,14 +99,15 @@ def _row(run: Run) -> list[str]:
     result = run.result
     rates = result.rates
     tally = _tally(result)
+    fpr, interval, tpr, score = _rates_cells(rates, run.tau)
     return [
         run.name,
         f"{result.events}",
-        f"{rates.fpr:.4f}",
-        _interval(rates),
-        f"{rates.fpr / run.tau:.2f}",
-        f"{rates.tpr:.3f}",
-        f"{rates.np_score(run.tau):.3f}",
+        fpr,
+        interval,
+        f"{rates.fpr / run.tau:.2f}" if rates.negatives else "-",
+        tpr,
+        score,
         _late_share(tally),
         str(tally.get("withheld_warmup", 0)),
         str(tally.get("withheld_budget", 0)),
@@ -114,11 +115,16 @@ def _row(run: Run) -> list[str]:
     ]
 
 
-def _interval(rates: Rates) -> str:
-    if not rates.negatives:
-        return "-"
-    low, high = rates.fpr_interval()
-    return f"{low:.4f}-{high:.4f}"
+def _rates_cells(rates: Rates, tau: float) -> tuple[str, str, str, str]:
+    """FPR, its interval, TPR and NP-score; what was not measured has no number."""
+    if not rates.negatives and not rates.positives:
+        return "no labels", "-", "-", "-"
+    fpr, interval = "-", "-"
+    if rates.negatives:
+        low, high = rates.fpr_interval()
+        fpr, interval = f"{rates.fpr:.4f}", f"{low:.4f}-{high:.4f}"
+    tpr = f"{rates.tpr:.3f}" if rates.positives else "-"
+    return fpr, interval, tpr, f"{rates.np_score(tau):.3f}" if rates.measured else "-"
 
 
 def _late_share(tally: Mapping[str, int]) -> str:
@@ -179,12 +185,9 @@ def _roc(runs: Sequence[Run]) -> list[str]:
 
 def _details(run: Run) -> Section:
     result = run.result
-    rows = [_rates_row(str(p.partition), p.tally.events, p.rates, run.tau) for p in result.partitions]
-    rows.append(_rates_row("all", sum(p.tally.events for p in result.partitions), result.rates, run.tau))
-    quarters = [
-        [f"quarter {i + 1}", f"{q.fpr:.4f}", _interval(q), f"{q.tpr:.3f}", f"{q.np_score(run.tau):.3f}"]
-        for i, q in enumerate(result.quarters)
-    ]
+    rows = [[str(p.partition), str(p.tally.events), *_rates_cells(p.rates, run.tau)] for p in result.partitions]
+    rows.append(["all", str(sum(p.tally.events for p in result.partitions)), *_rates_cells(result.rates, run.tau)])
+    quarters = [[f"quarter {i + 1}", *_rates_cells(q, run.tau)] for i, q in enumerate(result.quarters)]
     return Section(
         heading=run.name,
         text=[f"digest {result.digest}, {result.events} events in {run.seconds:.1f} s"],
@@ -194,11 +197,6 @@ def _details(run: Run) -> Section:
         ],
         figures=curves(run),
     )
-
-
-def _rates_row(name: str, events: int, rates: Rates, tau: float) -> list[str]:
-    interval, score = _interval(rates), f"{rates.np_score(tau):.3f}"
-    return [name, str(events), f"{rates.fpr:.4f}", interval, f"{rates.tpr:.3f}", score]
 
 
 def curves(run: Run) -> list[str]:

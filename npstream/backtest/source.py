@@ -116,6 +116,10 @@ class RecordSource:
         """The records of each partition, from the first."""
         return {partition: iter(records) for partition, records in self.records.items()}
 
+    def since(self, partition: int, offset: int) -> Iterator[Record]:
+        """The records of one partition from an offset on."""
+        return (record for record in self.records[partition] if record.offset >= offset)
+
     def rounds(self) -> Iterator[list[Batch]]:
         """Slices of all partitions."""
         return _in_turn(self.readers())
@@ -132,7 +136,11 @@ class TopicSource:
 
     def readers(self) -> dict[int, Iterator[Record]]:
         """The records of each partition, read as they are asked for."""
-        return {p: self.log.read(Channel.EVENTS, p, begin, end) for p, (begin, end) in self.ranges.items()}
+        return {p: self.since(p, begin) for p, (begin, _) in self.ranges.items()}
+
+    def since(self, partition: int, offset: int) -> Iterator[Record]:
+        """The records of one partition from an offset on, read as they are asked for."""
+        return self.log.read(Channel.EVENTS, partition, offset, self.ranges[partition][1])
 
     def rounds(self) -> Iterator[list[Batch]]:
         """Reads of all partitions in turn."""

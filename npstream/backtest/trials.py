@@ -22,7 +22,7 @@ from npstream.partition import PartitionConfig
 
 
 class Score(NamedTuple):
-    """What one trial found. Lower `np_score` is better; rates are NaN without events of their class."""
+    """What one trial found. Lower `np_score` is better; a rate is NaN without labelled events of its class."""
 
     np_score: float
     fpr: float

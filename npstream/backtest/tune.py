@@ -73,7 +73,7 @@ def tune(search: Search, data: Data, kept: Trials, progress: Callable[[Trial], N
     """All trials, the base first; `progress` is told each as it is known.
 
     Half of the budget explores, the other half closes in on the best so far.
-    Raises `Fatal` when a process dies.
+    Raises `Fatal` when a process dies, `UsageError` without labels of both classes.
     """
     with _workers(search.jobs, data) as run:
         runner = _Runner(search, data_digest(data), kept, run, progress)
@@ -122,6 +122,13 @@ class _Runner:
         return [found[index] for index in sorted(found)]
 
     def _told(self, trial: Trial) -> Trial:
+        # Labels do not depend on settings: what one trial lacks no other has.
+        for name, rate in (("non-target", trial.score.fpr), ("target", trial.score.tpr)):
+            if rate != rate:
+                raise UsageError(
+                    f"none of {trial.score.events} events is a labelled {name}: there is nothing to rank settings by; "
+                    "choose a longer range, or check labels.buffer_max when labels come late"
+                )
         self.progress(trial)
         return trial
 

@@ -68,7 +68,7 @@ def cli() -> None:
 
     \b
     First steps:
-      npstream demo                          no Kafka, one minute
+      npstream demo                          no Kafka, half a minute once installed and compiled
       npstream check --config config.yaml    every problem at once
       npstream run --config config.yaml      the worker
     """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import echo_json, json_option
-from npstream.cli.progress import progress
+from npstream.cli.options import echo_json, json_option, label_option
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -45,6 +45,7 @@ cannot be used; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 @range_options
 @partitions_option
 @delay_option
+@label_option
 @click.option("--start-from", type=click.Path(path_type=Path), help="Model file every partition starts from.")
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @click.option("--plan", is_flag=True, help="Say how many events and about how long, and stop.")
@@ -58,6 +59,7 @@ def backtest(
     only: tuple[int, ...],
     partitions: int,
     delay: int,
+    label: str | None,
     start_from: Path | None,
     report: Path | None,
     plan: bool,
@@ -70,11 +72,12 @@ def backtest(
     """
     if report is not None and not plan:
         check_writable(report / "report.html")
-    past = history(file, begin, end, only, partitions, delay)
+    past = history(file, label, begin, end, only, partitions, delay)
     wanted = _all_settings(past, configs, assignments)
     if plan:
         _print_plan(past, wanted, as_json)
         return
+    past.say_columns(wanted[0][1], quiet=as_json)
     runs = [_run(name, settings, past, start_from, quiet=as_json) for name, settings in wanted]
     _print(runs, report, as_json, past.name)
     _stop_if_halted(runs)
@@ -102,12 +105,11 @@ def _run(name: str, settings: "Settings", past: History, start_from: Path | None
     from npstream.backtest.replay import replay
     from npstream.backtest.report import Run
     from npstream.settings import masked_dump
-    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
     seed = _seed(start_from or settings.start_from)
     with past.source(settings) as source:
-        warm_up(config)
+        compile_kernel(config, quiet=quiet)
         started = time.monotonic()
         with progress(name, _total(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
@@ -148,11 +150,10 @@ def _stop_if_halted(runs: list["Run"]) -> None:
 
 def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
     from npstream.backtest.forecast import forecast
-    from npstream.worker.warm import warm_up
 
     _, settings = wanted[0]
     with past.source(settings) as source:
-        warm_up(settings.partition_config())
+        compile_kernel(settings.partition_config(), quiet=as_json)
         found = forecast(settings.partition_config(), source, time.perf_counter)
     if as_json:
         echo_json({"runs": len(wanted), **asdict(found)})

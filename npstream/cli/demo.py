@@ -14,6 +14,7 @@ import click
 
 from npstream.cli.exits import FAILED
 from npstream.cli.options import echo_json, json_option
+from npstream.cli.progress import compile_kernel, waiting
 from npstream.cli.writing import check_writable, write_file
 
 if TYPE_CHECKING:
@@ -107,14 +108,13 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     from npstream import app
     from npstream.demo.live import Feeder, WorkerThread
     from npstream.ops.logs import configure
-    from npstream.worker.warm import warm_up
 
     configure(settings.log.level, settings.log.format, sys.stderr, time.monotonic)
     dashboard = app.build_dashboard(settings)
     assert dashboard is not None
     dashboard.start()  # before its address is printed: compiling may take a minute
     _say(f"live page: {dashboard.url} (while this runs)", quiet)
-    compiled_s = warm_up(settings.partition_config())
+    compiled_s = compile_kernel(settings.partition_config(), quiet=quiet)
     _say(f"kernel ready after {compiled_s:.1f} s", quiet)
     stop = threading.Event()
     log = app.open_log(settings)
@@ -199,7 +199,7 @@ def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str]
     from npstream.page import text_table
 
     topic = settings.topic_names().events
-    with closing(app.open_log(settings)) as log:
+    with closing(app.open_log(settings)) as log, waiting("replaying it beside its rivals", quiet=as_json):
         story = tell(settings.partition_config(), topic_source(log, topic, Range()), stream)
     write_file(out / "demo.svg", picture(story))
     write_file(out / "demo.html", report(story))

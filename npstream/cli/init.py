@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.progress import waiting
 
 if TYPE_CHECKING:
     from npstream.settings import Settings
@@ -44,7 +45,7 @@ def init(
     if settings.embedded is not None:
         actions = _init_embedded(settings, partitions, dry_run)
     else:
-        actions = _init_kafka(settings, partitions or 1, replication or 1, retention_hours, dry_run)
+        actions = _init_kafka(settings, partitions or 1, replication or 1, retention_hours, dry_run, quiet=as_json)
     if as_json:
         echo_json({"dry_run": dry_run, "actions": actions})
         return
@@ -64,7 +65,9 @@ def _init_embedded(settings: "Settings", partitions: int | None, dry_run: bool) 
     return [f"make {settings.embedded.path} with {count} partitions in each of the four topics"]
 
 
-def _init_kafka(settings: "Settings", partitions: int, replication: int, hours: int | None, dry_run: bool) -> list[str]:
+def _init_kafka(
+    settings: "Settings", partitions: int, replication: int, hours: int | None, dry_run: bool, *, quiet: bool
+) -> list[str]:
     from npstream.kafka.admin import Admin
     from npstream.kafka.blueprint import Wishes, summary
 
@@ -73,5 +76,6 @@ def _init_kafka(settings: "Settings", partitions: int, replication: int, hours: 
     retention_ms = -1 if hours is None else hours * 3_600_000
     actions = admin.plan(Wishes(partitions, replication, retention_ms))
     if not dry_run:
-        admin.prepare(actions)
+        with waiting("creating and changing topics", quiet=quiet):
+            admin.prepare(actions)
     return summary(actions)

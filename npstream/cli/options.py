@@ -40,6 +40,15 @@ def set_option(function: F) -> F:
     )(function)
 
 
+def label_option(function: F) -> F:
+    """`--label NAME`: which column of a table says what is a target."""
+    return click.option(
+        "--label",
+        metavar="NAME",
+        help="Label column of a .csv or .parquet file with named columns; by default y, label, target or class.",
+    )(function)
+
+
 def json_option(function: F) -> F:
     """`--json`: one JSON document on standard output and nothing else."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(function)

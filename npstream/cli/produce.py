@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.options import config_option, echo_json, json_option, label_option, load_settings, set_option
 from npstream.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ Examples:
 
 \b
 JSONL lines are events and are sent as they are, keyed by their id. Rows of .npz, .csv,
-LIBSVM and Parquet files become events with id, x and y. Partitions are chosen by the
-murmur2 hash of the key, as Java clients do.
+LIBSVM and Parquet files become events with id, x and y. Where columns have names,
+events.features are taken by theirs (every column of numbers without), `id` is the id,
+and y, label, target or class is the label; --label names another, --label none sends
+rows without. Partitions are chosen by the murmur2 hash of the key, as Java clients do.
 Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers;
 5 the embedded file is damaged."""
 )
@@ -38,9 +40,16 @@ Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers;
     "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; as fast as possible else."
 )
 @click.option("--delay", type=click.IntRange(0), default=0, help="Send labels on their own, this many rows later.")
+@label_option
 @json_option
 def produce(
-    file: Path, config: Path, assignments: tuple[str, ...], rate: float | None, delay: int, as_json: bool
+    file: Path,
+    config: Path,
+    assignments: tuple[str, ...],
+    rate: float | None,
+    delay: int,
+    label: str | None,
+    as_json: bool,
 ) -> None:
     """Send FILE to the events topic."""
     settings = load_settings(config, assignments)
@@ -48,11 +57,13 @@ def produce(
     from npstream import app
     from npstream.backtest.messages import messages_of_file
 
-    total, messages = messages_of_file(file, settings.partition_config().events, delay)
+    outgoing = messages_of_file(file, settings.partition_config().events, delay, label)
     log = app.open_log(settings)
+    if outgoing.columns is not None and not as_json:
+        click.echo(f"{file.name}: {outgoing.columns}", err=True)
     started = time.monotonic()
     try:
-        sent = _send(log, messages, total, rate, quiet=as_json)
+        sent = _send(log, outgoing.messages, outgoing.total, rate, quiet=as_json)
     finally:
         log.close()
     seconds = time.monotonic() - started

@@ -1,8 +1,21 @@
-"""A progress bar on a terminal, nothing on a pipe."""
+"""What a command shows while it works: a bar on a terminal, and a line wherever it would be silent for long."""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from npstream.partition import PartitionConfig
+
+FIRST_S, EVERY_S = 2.0, 10.0
+"""How long nothing need be said, and how often from then on."""
+
+COMPILING = "compiling the kernel, once on this machine"
 
 
 @contextmanager
@@ -32,3 +45,43 @@ def progress(
             bar.update(task, rate="" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {unit}/s")
 
         yield advance
+
+
+@contextmanager
+def notified_when_slow(
+    notify: Callable[[float], None], *, first_s: float = FIRST_S, every_s: float = EVERY_S
+) -> Iterator[None]:
+    """Calls `notify` with the seconds so far while the block goes on, from a thread of its own."""
+    began, over = time.monotonic(), threading.Event()
+
+    def watch() -> None:
+        wait_s = first_s
+        while not over.wait(wait_s):
+            notify(time.monotonic() - began)
+            wait_s = every_s
+
+    watcher = threading.Thread(target=watch, name="slow", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+@contextmanager
+def waiting(what: str, *, quiet: bool = False, first_s: float = FIRST_S) -> Iterator[None]:
+    """Says on standard error what takes so long, and for how long it has."""
+    if quiet:
+        yield
+        return
+    with notified_when_slow(lambda seconds: click.echo(f"{what}, {seconds:.0f} s so far", err=True), first_s=first_s):
+        yield
+
+
+def compile_kernel(config: "PartitionConfig", *, quiet: bool) -> float:
+    """`warm_up`, which says what it does when it takes long; returns the seconds it took."""
+    from npstream.worker.warm import warm_up
+
+    with waiting(COMPILING, quiet=quiet):
+        return warm_up(config)

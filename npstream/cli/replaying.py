@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _EXTERNAL = "model.preset=external"
+_FEATURES = "events.features="
 
 
 def file_argument(function: F) -> F:
@@ -50,6 +51,12 @@ class History:
     partitions: int = 1
     delay: int = 0
 
+    def say_columns(self, settings: "Settings", *, quiet: bool) -> None:
+        """Say on standard error which columns of a table are taken for what, and which are left out."""
+        taken = None if self.file is None else self.file.columns(settings.partition_config().events)
+        if taken is not None and not quiet:
+            click.echo(f"{self.name}: {taken}", err=True)
+
     def settings(self, config: Path | None, assignments: tuple[str, ...]) -> "Settings":
         """Settings from a file, or those a data set can do with. Raises `SettingsError`, `UsageError`."""
         from npstream.settings import from_mapping, load
@@ -62,7 +69,8 @@ class History:
         """The least that a settings file for this data set must say."""
         if self.file is None:
             raise UsageError("give a file, or --config with the topic to read")
-        width = 0 if _EXTERNAL in assignments else self.file.width
+        named = any(assignment.startswith(_FEATURES) for assignment in assignments)
+        width = None if named else 0 if _EXTERNAL in assignments else self.file.width
         return {
             "embedded": {"path": "npstream.db"},
             "topics": {"events": "events"},
@@ -75,7 +83,7 @@ class History:
         """The events for these settings. Raises `UsageError` when they do not fit or there are none."""
         topic = settings.topic_names().events
         if self.file is not None:
-            yield self.file.source(settings.partition_config().events.width, topic, self.partitions, self.delay)
+            yield self.file.source(settings.partition_config().events, topic, self.partitions, self.delay)
             return
         from npstream import app
         from npstream.backtest.inputs import topic_source
@@ -90,7 +98,13 @@ class History:
 
 
 def history(
-    file: Path | None, begin: str | None, end: str | None, only: tuple[int, ...], partitions: int = 1, delay: int = 0
+    file: Path | None,
+    label: str | None,
+    begin: str | None,
+    end: str | None,
+    only: tuple[int, ...],
+    partitions: int = 1,
+    delay: int = 0,
 ) -> History:
     """What a command line points at, the file read. Raises `UsageError` for what cannot go together."""
     from npstream.backtest.event_file import open_file
@@ -100,4 +114,6 @@ def history(
         raise UsageError("--from, --to and --partition choose a part of a topic; with a file leave them out")
     if file is None and (partitions > 1 or delay):
         raise UsageError("--partitions and --delay spread and delay a file; a topic has its own")
-    return History(None if file is None else open_file(file), Range(begin, end, only), partitions, delay)
+    if file is None and label is not None:
+        raise UsageError("--label names a column of a file; the events of a topic say what is a label")
+    return History(None if file is None else open_file(file, label), Range(begin, end, only), partitions, delay)

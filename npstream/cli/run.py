@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.options import config_option, load_settings, set_option
+from npstream.cli.progress import notified_when_slow
 
 if TYPE_CHECKING:
     from npstream.observe import Observer
@@ -57,8 +58,10 @@ def _work(settings: "Settings", stop: threading.Event, observer: "Observer", pag
     from npstream import app
     from npstream.worker.warm import warm_up
 
-    seconds = warm_up(settings.partition_config())
-    structlog.get_logger("npstream").info(
+    logger = structlog.get_logger("npstream")
+    with notified_when_slow(lambda passed: logger.info("compiling", seconds=round(passed))):
+        seconds = warm_up(settings.partition_config())
+    logger.info(
         "starting",
         group=settings.group,
         topic=settings.topic_names().events,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, set_option
-from npstream.cli.progress import progress
+from npstream.cli.options import config_option, echo_json, json_option, label_option, set_option
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -36,6 +36,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
 @set_option
 @range_options
 @delay_option
+@label_option
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("model.npm"), show_default=True, help="The model file."
 )
@@ -44,7 +45,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
     type=click.IntRange(0),
     default=2000,
     show_default=True,
-    help="Last events to compare cold and warm starts on, at most a fifth of all; 0 compares nothing.",
+    help="Last labelled events to compare cold and warm starts on, in at most a fifth of all; 0 compares nothing.",
 )
 @click.option(
     "--partitions",
@@ -64,6 +65,7 @@ def train(
     end: str | None,
     only: tuple[int, ...],
     delay: int,
+    label: str | None,
     out: Path,
     holdout: int,
     partitions: tuple[int, ...],
@@ -78,9 +80,10 @@ def train(
     """
     for path in (out, *([report / "report.html"] if report is not None else [])):
         check_writable(path)
-    past = history(file, begin, end, only, delay=delay)
+    past = history(file, label, begin, end, only, delay=delay)
     settings = past.settings(config, assignments)
     with past.source(settings) as source:
+        past.say_columns(settings, quiet=as_json)
         runs = _compare(settings, source, holdout, partitions, quiet=as_json)
         trained = _train(settings, source, out, quiet=as_json)
     _print(past, trained, runs, report, as_json)
@@ -93,11 +96,10 @@ def _compare(
     from npstream.backtest.split import hold_back
     from npstream.backtest.train import compare, train
     from npstream.settings import masked_dump
-    from npstream.worker.warm import warm_up
 
     config = settings.partition_config()
-    warm_up(config)
-    earlier, later = hold_back(source, holdout)
+    compile_kernel(config, quiet=quiet)
+    earlier, later = hold_back(source, holdout, config.events)
     if not _size(later):
         return []
     with progress("learning from all but the last", _size(earlier), quiet=quiet) as advance:
@@ -144,5 +146,7 @@ def _print(past: History, trained: dict[str, Any], runs: list["Run"], report: Pa
     if runs:
         click.echo(f"The last {runs[0].result.events} events of {past.name}, not seen before:\n")
         click.echo(to_text(runs) + "\n")
+        if not any(run.result.rates.measured for run in runs):
+            click.echo("nothing was measured: the labels of these events are missing, or of one class alone\n")
     click.echo(f"learned {trained['learned']} labels of {trained['events']} events; model {trained['digest'][:12]}")
     click.echo(f"written to {trained['model']} ({trained['bytes']} bytes); settings: start_from: {trained['model']}")

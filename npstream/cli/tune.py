@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from npstream.cli.options import config_option, echo_json, environment, json_option, set_option
-from npstream.cli.progress import progress
+from npstream.cli.options import config_option, echo_json, environment, json_option, label_option, set_option
+from npstream.cli.progress import compile_kernel, progress
 from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
@@ -46,6 +46,7 @@ a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
 @range_options
 @partitions_option
 @delay_option
+@label_option
 @click.option("--budget", type=click.IntRange(1), default=40, show_default=True, help="Trials in all.")
 @click.option(
     "--preset",
@@ -77,6 +78,7 @@ def tune(
     only: tuple[int, ...],
     partitions: int,
     delay: int,
+    label: str | None,
     budget: int,
     presets: tuple[str, ...],
     jobs: int,
@@ -92,7 +94,7 @@ def tune(
     from npstream.backtest.tune import Search
 
     check_writable(out)
-    past = history(file, begin, end, only, partitions, delay)
+    past = history(file, label, begin, end, only, partitions, delay)
     bench = _Bench.of(past, config, assignments)
     # click has checked the words.
     search = Search(bench.base, presets, budget, jobs, bench.configure)  # type: ignore[arg-type]
@@ -158,12 +160,12 @@ def _search(
 ) -> list["Trial"]:
     from npstream.backtest.trials import Trials
     from npstream.backtest.tune import in_memory, tune
-    from npstream.worker.warm import warm_up
 
     with past.source(settings) as source:
+        past.say_columns(settings, quiet=quiet)
         data = in_memory(source)
     kept = Trials(trials, fresh=fresh)
-    warm_up(settings.partition_config())
+    compile_kernel(settings.partition_config(), quiet=quiet)
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))
 

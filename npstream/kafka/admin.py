@@ -29,6 +29,8 @@ from npstream.kafka.group import assigned_partitions, find_group
 
 _T = TypeVar("_T")
 _LOOK_AGAIN_S = 0.05
+_PREPARE_S = 120.0
+"""Time for a change of topics: hundreds of partitions take a busy cluster far longer than the first word with it."""
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
 _MOVING = frozenset({"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "_WAIT_COORD"})
 _MOVING_S = 0.2
@@ -53,7 +55,7 @@ class GroupState:
 
 
 class Admin:
-    """Questions to and changes of one cluster. Each call waits at most `connect_timeout_ms`."""
+    """Questions to and changes of one cluster. A question waits at most `connect_timeout_ms`, a change two minutes."""
 
     def __init__(self, config: KafkaConfig, logger: logging.Logger | None = None) -> None:
         self._config = config
@@ -131,25 +133,33 @@ class Admin:
         Stops at the first refusal; doing it again finishes the rest.
         """
         for action in actions:
-            self._settled(self._start(action), str(action))
-        deadline = time.monotonic() + self._timeout_s
-        while missing := [action for action in actions if not done(action, self.describe())]:
+            self._settled(self._start(action), str(action), _PREPARE_S)
+        deadline = time.monotonic() + _PREPARE_S
+        missing = list(actions)
+        while missing := self._not_visible(missing, deadline):
             if time.monotonic() > deadline:
                 raise Retryable(f"accepted, but not visible yet: {missing[0]}: look again with `npstream doctor`")
             time.sleep(_LOOK_AGAIN_S)
+
+    def _not_visible(self, actions: list[Action], deadline: float) -> list[Action]:
+        """Those whose result the cluster does not show; all while it is too busy with them to say."""
+        try:
+            found = {name: self._describe(name) for name in {action.topic for action in actions}}
+        except Retryable:
+            if time.monotonic() > deadline:
+                raise
+            return actions
+        states = {name: state for name, state in found.items() if state is not None}
+        return [action for action in actions if not done(action, states)]
 
     def _start(self, action: Action) -> Mapping[Any, Future[Any]]:
         match action:
             case Create(topic, partitions, replication, config):
                 new = NewTopic(topic, partitions, replication, config=dict(config))
-                return self._client.create_topics(
-                    [new], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
-                )
+                return self._client.create_topics([new], operation_timeout=_PREPARE_S, request_timeout=_PREPARE_S)
             case Grow(topic, _, partitions):
                 more = NewPartitions(topic, partitions)
-                return self._client.create_partitions(
-                    [more], operation_timeout=self._timeout_s, request_timeout=self._timeout_s
-                )
+                return self._client.create_partitions([more], operation_timeout=_PREPARE_S, request_timeout=_PREPARE_S)
             case Alter(topic, name, _, value):
                 entry = ConfigEntry(
                     name,
@@ -158,10 +168,11 @@ class Admin:
                     incremental_operation=AlterConfigOpType.SET,
                 )
                 resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-                return self._client.incremental_alter_configs([resource], request_timeout=self._timeout_s)
+                return self._client.incremental_alter_configs([resource], request_timeout=_PREPARE_S)
 
-    def _settled(self, futures: Mapping[Any, Future[_T]], doing: str) -> list[_T]:
+    def _settled(self, futures: Mapping[Any, Future[_T]], doing: str, timeout_s: float | None = None) -> list[_T]:
+        """The results; the futures' own time is that of their request, here only should a client forget it."""
         try:
-            return [future.result(timeout=2 * self._timeout_s) for future in futures.values()]
+            return [future.result(timeout=2 * (timeout_s or self._timeout_s)) for future in futures.values()]
         except (KafkaException, TimeoutError) as error:
             raise translate(self._sink.login_error or kafka_error(error) or error, doing, self._config) from error

@@ -35,8 +35,13 @@ class Rates:
         """True positive rate, the detection power: alarms among targets."""
         return self.true_positives / self.positives if self.positives else float("nan")
 
+    @property
+    def measured(self) -> bool:
+        """Whether there were labels of both classes: without, an NP-score says nothing."""
+        return self.negatives > 0 and self.positives > 0
+
     def np_score(self, tau: float) -> float:
-        """`np_score` of these rates."""
+        """`np_score` of these rates; look at `measured` before showing it."""
         return np_score(self.fpr, self.tpr, tau)
 
     def fpr_interval(self, confidence: float = 0.95, *, exact: bool = False) -> tuple[float, float]:

@@ -40,12 +40,27 @@ def labels_of(y: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
     return np.where(given > 0, 1, -1).astype(np.int8)
 
 
-def names_of(x: Mapping[str, float], known: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The names of a dict's features in sorted order; they must be those seen before, if any were."""
-    names = tuple(sorted(x))
-    if known is not None:
-        _refuse_unless(names == known, f"x: features {', '.join(names)} are not {', '.join(known)} as before")
-    return names
+def features_of(features: Sequence[str] | None, d: int) -> tuple[str, ...] | None:
+    """The names of a model's d features in its order, None when it has none."""
+    if features is None:
+        return None
+    _refuse_unless(len(features) == d, f"features: {len(features)} given, d is {d}; name each feature once")
+    twice = next((name for name in features if features.count(name) > 1), None)
+    _refuse_unless(twice is None, f"features: {twice!r} is named twice")
+    return tuple(features)
+
+
+def row_of(x: Mapping[str, float], features: tuple[str, ...] | None) -> list[float]:
+    """A dict in the order of the model's features; what else it holds is ignored, as the worker does."""
+    _refuse_unless(
+        features is not None,
+        "x: a dict needs the order of its features; give it, for instance "
+        f"Model.create(params, features={list(x)!r:.120})",
+    )
+    names = features or ()
+    missing = [name for name in names if name not in x]
+    _refuse_unless(not missing, f"x: has no {', '.join(missing)}; the model's features are {', '.join(names)}")
+    return [x[name] for name in names]
 
 
 def _refuse_unless(holds: bool, problem: str) -> None:

@@ -1,7 +1,7 @@
 """One online Neyman-Pearson classifier: what a notebook and a stream worker both hold."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Self, TypeVar
 
@@ -12,7 +12,7 @@ from npstream.errors import SettingsError
 from npstream.model import coldstart, kernel
 from npstream.model import threshold as gate
 from npstream.model.generator import key_of, normal
-from npstream.model.inputs import Observation, labels_of, names_of, rows_of, scores_of
+from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
 from npstream.model.jit import DISABLED
 from npstream.model.network import BIAS, GAMMA, PRIOR
 from npstream.model.outcome import Op, Outcome, empty_rows
@@ -42,8 +42,9 @@ class Model:
     use by two threads at once; the compiled call releases the GIL.
     """
 
-    def __init__(self, params: Params, state: kernel.State) -> None:
+    def __init__(self, params: Params, state: kernel.State, features: Sequence[str] | None = None) -> None:
         self.params = params
+        self.features = features_of(features, params.d)
         self._state = state
         self._work = scratch_for(params)
         self._rule = (
@@ -52,11 +53,13 @@ class Model:
             else gate.rule_of(params.tau, params.budget, params.charge)
         )
         self._plan = _plan_of(params, int(state.clock[kernel.STREAM]))
-        self._names: tuple[str, ...] | None = None
 
     @classmethod
-    def create(cls, params: Params, stream: int = 0) -> Self:
-        """A cold start keyed by (params.seed, stream)."""
+    def create(cls, params: Params, stream: int = 0, *, features: Sequence[str] | None = None) -> Self:
+        """A cold start keyed by (params.seed, stream).
+
+        `features` are the names of the d features in the model's order: observations may then be dicts.
+        """
         if not 0 <= stream < 2**63:
             raise SettingsError([f"stream: {stream!r} is not a whole number from 0 to {2**63 - 1}"])
         state = empty_state(params)
@@ -66,12 +69,12 @@ class Model:
         if params.preset != "external":
             with np.errstate(over="ignore"):
                 _draw(params, _key(params.seed, stream), state)
-        return cls(params, state)
+        return cls(params, state, features)
 
     def with_params(self, params: Params) -> Self:
         """The same state under other parameters; raises `SettingsError` for those that cannot change."""
         self.params.check_change(params)
-        return type(self).from_bytes(params, self.to_bytes())
+        return type(self).from_bytes(params, self.to_bytes(), features=self.features)
 
     # Batches
 
@@ -128,7 +131,7 @@ class Model:
     # One observation at a time
 
     def score_one(self, x: Observation) -> float:
-        """The score of one observation; changes nothing. Dicts of features are read in sorted order of names."""
+        """The score of one observation; changes nothing. A dict is read in the order of `features`."""
         return float(self._peek(self._row(x)).score[0])
 
     def decide_one(self, x: Observation) -> int:
@@ -146,9 +149,12 @@ class Model:
         return state_bytes(self._state)
 
     @classmethod
-    def from_bytes(cls, params: Params, data: bytes) -> Self:
-        """The inverse of `to_bytes`; raises `StateCorrupt` when the bytes cannot belong to `params`."""
-        return cls(params, state_from_bytes(params, data))
+    def from_bytes(cls, params: Params, data: bytes, *, features: Sequence[str] | None = None) -> Self:
+        """The inverse of `to_bytes`; raises `StateCorrupt` when the bytes cannot belong to `params`.
+
+        The names of the features are not part of the state: give them again.
+        """
+        return cls(params, state_from_bytes(params, data), features)
 
     def digest(self) -> str:
         """32 hex digits: equal digests mean equal state."""
@@ -269,10 +275,8 @@ class Model:
         return rows, np.zeros(len(rows), np.float64)
 
     def _row(self, x: Observation) -> npt.ArrayLike:
-        if isinstance(x, Mapping):
-            self._names = names_of(x, self._names)
-            x = [x[name] for name in self._names]
-        return np.asarray(x).reshape(1, -1)
+        row = row_of(x, self.features) if isinstance(x, Mapping) else x
+        return np.asarray(row).reshape(1, -1)
 
 
 def _owned(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:

@@ -46,6 +46,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "external": {"eta": 0.05, "beta": 0.01, "input": "raw"},
 }
 
+NO_EFFECT: Mapping[str, tuple[str, ...]] = {"paper": ("budget", "charge")}
+"""Parameters that a preset does not look at, whatever their value: `paper` has no false-alarm budget."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:

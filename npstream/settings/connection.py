@@ -90,6 +90,18 @@ class KafkaSection(Section):
     options: dict[str, Option] = Field(default_factory=dict, repr=False)
     """Further librdkafka options for all clients; those that exactly-once rests on are refused."""
 
+    @field_validator("bootstrap")
+    @classmethod
+    def _has_no_login(cls, bootstrap: str) -> str:
+        if "@" in bootstrap:  # not repeated: what is before it may be a password
+            refuse(
+                [
+                    "must be host:port without a login, because it is printed in messages and logs; "
+                    "give the login as kafka.security.username and kafka.security.password"
+                ]
+            )
+        return bootstrap
+
     @field_validator("options")
     @classmethod
     def _may_be_passed(cls, options: dict[str, Option]) -> dict[str, Option]:

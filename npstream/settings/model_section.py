@@ -9,7 +9,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from npstream.errors import SettingsError
 from npstream.model import Params
-from npstream.model.params import REAL, WHOLE
+from npstream.model.params import NO_EFFECT, REAL, WHOLE
 from npstream.settings.section import Problems
 
 DESCRIPTIONS = {
@@ -28,8 +28,9 @@ DESCRIPTIONS = {
     "gamma_update": "Preset paper: multiplier by a window of past negatives, or by single events.",
     "window": "Length of that window.",
     "one_class": "Learn from non-targets alone, against targets drawn over the range of the features.",
-    "budget": "Capacity of the false-alarm bucket: how many false alarms above the rate may come in one burst.",
-    "charge": "Charge an alarm when its label says it was false, or already when it is issued.",
+    "budget": "Capacity of the false-alarm bucket: how many false alarms above the rate may come in one burst. "
+    "Preset paper has none.",
+    "charge": "Charge an alarm when its label says it was false, or already when it is issued. Not with preset paper.",
     "learning": "`off` freezes the model; the budget and all counters go on.",
 }
 """What each parameter is for; the keys are the fields of `Params`."""
@@ -47,6 +48,7 @@ def read_params(raw: Any) -> Params:
         raise Problems(["must be a mapping of parameters"])
     unknown = [name for name in raw if name not in _HINTS]
     found = [f"{name}: unknown setting; {_closest(str(name))}" for name in unknown]
+    found += [f"{name}: has no effect with preset {raw['preset']}; leave it out" for name in _idle(raw)]
     try:
         params = Params.from_dict({name: _typed(name, value) for name, value in raw.items() if name not in unknown})
     except SettingsError as error:
@@ -54,6 +56,15 @@ def read_params(raw: Any) -> Params:
     if found:
         raise Problems(found)
     return params
+
+
+def _idle(raw: Mapping[str, Any]) -> list[str]:
+    return [name for name in NO_EFFECT.get(str(raw.get("preset")), ()) if raw.get(name) is not None]
+
+
+def _shown(params: Params) -> dict[str, Any]:
+    """The parameters that have an effect: a dump of settings is a settings file."""
+    return {name: value for name, value in params.to_dict().items() if name not in NO_EFFECT.get(params.preset, ())}
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -102,6 +113,4 @@ def _bounds(name: str) -> dict[str, float]:
     return {"exclusiveMinimum": 0, "exclusiveMaximum": 1} if name == "tau" else {}
 
 
-ModelSection = Annotated[
-    Params, PlainValidator(read_params), PlainSerializer(Params.to_dict), WithJsonSchema(model_schema())
-]
+ModelSection = Annotated[Params, PlainValidator(read_params), PlainSerializer(_shown), WithJsonSchema(model_schema())]

@@ -46,7 +46,7 @@ def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 def _takes(node: dict[str, Any]) -> str:
     if "enum" in node:
-        return " | ".join(str(word) for word in node["enum"])
+        return " | ".join(dict.fromkeys(str(word) for word in node["enum"]))  # 1 and "1" are one choice
     options = [option for option in node.get("anyOf", [node]) if option.get("type") != "null"]
     if options != [node]:
         return " | ".join(_takes(option) for option in options)

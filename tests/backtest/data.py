@@ -54,6 +54,18 @@ def event_lines(n: int, d: int = 3, seed: int = 0) -> list[bytes]:
     return [orjson.dumps(line) for line in lines]
 
 
+def late_lines(n: int, delay: int, d: int = 3) -> list[bytes]:
+    """Events as JSON without labels, which all come `delay` events later."""
+    x, y = rows(n, d)
+    lines: list[dict[str, Any]] = []
+    for i in range(n + delay):
+        if i < n:
+            lines.append({"id": f"e{i}", "x": [round(float(v), 4) for v in x[i]]})
+        if i >= delay:
+            lines.append({"id": f"e{i - delay}", "y": int(y[i - delay])})
+    return [orjson.dumps(line) for line in lines]
+
+
 def write_lines(path: Path, lines: list[bytes]) -> Path:
     """A JSONL file."""
     path.write_bytes(b"".join(line + b"\n" for line in lines))

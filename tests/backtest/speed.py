@@ -41,7 +41,7 @@ def main(events: int) -> None:
         )
         config = settings.partition_config()
         warm_up(config)
-        source = open_file(rows).source(_D, "events")
+        source = open_file(rows).source(config.events, "events")
         assert isinstance(source, ArraySource)
         kernel = _cost(lambda: Model.create(config.params).stream(source.x, source.y), events)
         array = _cost(lambda: replay(config, source), events)
@@ -67,7 +67,7 @@ def _filled(settings: Settings, path: Path) -> EmbeddedLog:
     assert settings.embedded is not None
     create_topics(settings.embedded.path, settings.topic_names(), 1)
     log = EmbeddedLog(settings.embedded.path, settings.topic_names())
-    _, messages = messages_of_file(path, settings.partition_config().events, 0)
+    _, messages, _ = messages_of_file(path, settings.partition_config().events, 0)
     for batch in _batches(messages):
         log.append(Channel.EVENTS, 0, [(m.key, m.value, m.headers, 1) for m in batch])
     return log

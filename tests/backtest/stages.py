@@ -46,7 +46,7 @@ def mixed(count: int, seed: int = 0, first: int = 0) -> list[client.Message]:
             identity, target = waiting.pop(int(rng.integers(len(waiting))))
             found.append(client.label(identity, target=target))
         else:
-            found.append(client.Message(b"bad%d" % i, b"rubbish %d" % i, (("traceparent", b"00-%d" % i),)))
+            found.append(client.Message(b"bad%d" % i, b"rubbish %d" % i, [("traceparent", b"00-%d" % i)]))
     return found
 
 

@@ -9,6 +9,7 @@ from npstream import client
 from npstream.backtest.event_file import LinesFile, open_file
 from npstream.backtest.lines import read_lines, to_line
 from npstream.backtest.source import ArraySource, RecordSource
+from npstream.codec.events import EventConfig
 from npstream.errors import UsageError
 from npstream.records import Record
 from tests.backtest.data import event_lines, rows, write_lines, write_npz
@@ -17,7 +18,7 @@ from tests.backtest.data import event_lines, rows, write_lines, write_npz
 def refusal(path: Path, width: int = 3, partitions: int = 1, delay: int = 0) -> str:
     """What the user is told about a file."""
     with pytest.raises(UsageError) as caught:
-        open_file(path).source(width, "events", partitions, delay)
+        open_file(path).source(EventConfig(d=width), "events", partitions, delay)
     return str(caught.value)
 
 
@@ -31,7 +32,7 @@ def test_every_kind_of_data_set_gives_the_same_rows(tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("".join(f"{label} {pair}\n" for label, pair in zip(y, pairs, strict=True)))
 
     for name in ("a.npz", "a.csv", "a.svm"):
-        source = open_file(tmp_path / name).source(3, "events")
+        source = open_file(tmp_path / name).source(EventConfig(d=3), "events")
         assert isinstance(source, ArraySource)
         assert (source.x.tolist(), source.y.tolist()) == (x.tolist(), y.tolist()), name
 
@@ -52,7 +53,7 @@ def test_lines_of_events_are_taken_as_they_are(tmp_path: Path) -> None:
 def test_an_event_and_its_label_meet_when_a_file_is_spread(tmp_path: Path) -> None:
     """Spread over partitions, events go where their key would send them, and no line is lost."""
     lines = event_lines(200)
-    source = open_file(write_lines(tmp_path / "a.jsonl", lines)).source(3, "events", 4)
+    source = open_file(write_lines(tmp_path / "a.jsonl", lines)).source(EventConfig(d=3), "events", 4)
 
     assert isinstance(source, RecordSource)
     assert sorted(r.value or b"" for part in source.records.values() for r in part) == sorted(lines)

@@ -14,7 +14,7 @@ from tests.backtest.stages import as_json, mixed, run_cli, stage, tool
 def test_an_export_holds_every_record_as_it_is(tmp_path: Path) -> None:
     """Partition, offset, timestamp, key, headers and value come back, binary or absent ones too."""
     made = stage(tmp_path, partitions=2)
-    made.send([*mixed(30), client.Message(b"\xff", b"\x00\xff", (("h", b"\xfe"), ("h", b"2")), 5)], partition=1)
+    made.send([*mixed(30), client.Message(b"\xff", b"\x00\xff", [("h", b"\xfe"), ("h", b"2")], 5)], partition=1)
     made.send(mixed(3), partition=0)
     file = tmp_path / "events.jsonl"
 

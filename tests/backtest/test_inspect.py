@@ -114,7 +114,9 @@ def test_an_exported_model_starts_a_new_group(made: Stage, tmp_path: Path) -> No
     assert other.run().decisions[0].t == learned.t
 
 
-@pytest.mark.parametrize("model", [{}, {"preset": "paper"}, {"one_class": True}], ids=["plus", "paper", "one_class"])
+@pytest.mark.parametrize(
+    "model", [{}, {"preset": "paper", "budget": None}, {"one_class": True}], ids=["plus", "paper", "one_class"]
+)
 def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict[str, Any]) -> None:
     """The documented script gives the scores of the model, up to the last few bits of sine and cosine."""
     made = stage(tmp_path, model={**SETTINGS["model"], **model})

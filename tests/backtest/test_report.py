@@ -89,16 +89,25 @@ def test_rates_of_the_document_follow_from_its_counts(runs: list[Run]) -> None:
         assert part["fpr_interval"][0] <= fpr <= part["fpr_interval"][1]
 
 
-def test_a_stream_without_labels_is_told_without_rates() -> None:
-    """No label, no rate: null instead of a number, in every form, and nothing breaks."""
-    events = [Record(i, 1 + i, None, b'{"x":[0,0,%d]}' % i, ()) for i in range(20)]
+@pytest.mark.parametrize(("label", "fpr"), [(b"", "no labels"), (b',"y":-1', "0.0000"), (b',"y":1', "-")])
+def test_what_was_not_measured_is_not_shown_as_a_number(label: bytes, fpr: str) -> None:
+    """No label of a class, no rate of it; and no NP-score, which needs both: a 0 would look perfect."""
+    events = [Record(i, 1 + i, None, b'{"x":[0,0,%d]%s}' % (i, label), ()) for i in range(20)]
     silent = run(source=RecordSource({0: events}))
 
     document: Any = orjson.loads(orjson.dumps(to_json(silent)))
+    text, page = to_text([silent]), to_html([silent], "events")
 
-    assert (document["fpr"], document["tpr"], document["fpr_interval"], document["events"]) == (None, None, None, 20)
-    assert "nan" in to_text([silent])
-    assert parsed(to_html([silent], "events")).open == []
+    for part in (document, *document["quarters"], *document["partitions"]):
+        assert part["np_score"] is None
+        assert part["fpr"] == (0.0 if part["negatives"] else None)
+        assert (part["fpr_interval"] is None) is (part["negatives"] == 0)
+    assert document["events"] == 20
+    cells = re.split(r"\s{2,}", text.splitlines()[2])
+    assert (cells[2], cells[6]) == (fpr, "-")
+    assert "nan" not in text
+    assert ">nan" not in page
+    assert parsed(page).open == []
 
 
 def test_the_table_has_a_line_for_each_run(runs: list[Run]) -> None:

@@ -1,12 +1,19 @@
 """Sources: what a replay is fed, in what order, and what is held back."""
 
+from contextlib import closing
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from npstream.backtest.source import ROUND, ArraySource, RecordSource, Source
+from npstream.backtest.replay import replay
+from npstream.backtest.source import ROUND, ArraySource, RecordSource, Source, TopicSource
 from npstream.backtest.split import HELD_BACK_MAX, MergedSource, as_one, hold_back
-from npstream.records import Record
-from tests.backtest.data import event_lines, records, rows
+from npstream.embedded import EmbeddedLog, create_topics
+from npstream.records import Channel, Record, Topics
+from tests.backtest.data import config, event_lines, late_lines, records, rows
+
+JSON = config().events
 
 
 def everything(source: Source) -> dict[int, list[Record]]:
@@ -36,8 +43,10 @@ def test_rows_are_dealt_in_turn() -> None:
 
     dealt = {p: list(range(p, 25, 4)) for p in range(4)}
     for p, part in found.items():
-        assert np.stack([np.frombuffer(record.value or b"", "<f4") for record in part]).tolist() == x[dealt[p]].tolist()
-        assert [dict(record.headers)["y"] for record in part] == [b"%d" % label for label in y[dealt[p]]]
+        assert part == [
+            Record(offset, offset + 1, None, x[row].astype("<f4").tobytes(), (("y", b"%d" % y[row]),))
+            for offset, row in enumerate(dealt[p])
+        ]
 
 
 def test_a_delayed_label_follows_so_many_rows_later() -> None:
@@ -53,7 +62,7 @@ def test_held_back_rows_are_the_last() -> None:
     """Learning and holding back divide the rows without loss, in order."""
     x, y = rows(100)
 
-    earlier, later = hold_back(ArraySource(x, y, 1, 3), 15)
+    earlier, later = hold_back(ArraySource(x, y, 1, 3), 15, JSON)
 
     assert isinstance(earlier, ArraySource)
     assert isinstance(later, ArraySource)
@@ -63,20 +72,48 @@ def test_held_back_rows_are_the_last() -> None:
 
 def test_no_more_than_a_share_is_held_back() -> None:
     """Most of a short history is for learning, whatever is asked for."""
-    _, later = hold_back(ArraySource(*rows(50)), 2000)
+    _, later = hold_back(ArraySource(*rows(50)), 2000, JSON)
 
     assert later.ranges == {0: (0, int(HELD_BACK_MAX * 50))}
 
 
 def test_records_are_held_back_in_every_partition() -> None:
     """Each partition gives its last records, so that what is held back is the newest."""
-    source = RecordSource({0: records(event_lines(100)), 3: records(event_lines(40), first=7)})
+    lines = [line for line in event_lines(200) if b'"x"' in line and b'"y"' in line]
+    source = RecordSource({0: records(lines), 3: records(lines[:60], first=7)})
 
-    earlier, later = hold_back(source, 20)
+    earlier, later = hold_back(source, 20, JSON)
 
     held = {p: (begin, end) for p, (begin, end) in later.ranges.items()}
     assert held == {p: (end - 10, end) for p, (_, end) in source.ranges.items()}
     assert {p: end for p, (_, end) in earlier.ranges.items()} == {p: begin for p, (begin, _) in held.items()}
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_held_back_events_have_their_labels_however_late(tmp_path: Path, partitions: int) -> None:
+    """Enough is held back for so many observations and the labels that come after them, in memory and on a topic."""
+    lines = records(late_lines(1000, 60))
+    memory = RecordSource(dict.fromkeys(range(partitions), lines), "events")
+    path, topics = tmp_path / "log.db", Topics("events", "decisions", "dead", "checkpoints")
+    create_topics(path, topics, partitions)
+    with closing(EmbeddedLog(path, topics)) as log:
+        for p in range(partitions):
+            log.append(Channel.EVENTS, p, [(r.key, r.value, r.headers, r.timestamp_ms) for r in lines])
+        topic = TopicSource(log, "events", memory.ranges)
+
+        for source in (memory, topic):
+            earlier, later = hold_back(source, 100, JSON)
+            result = replay(config(), later)
+
+            assert result.rates.negatives + result.rates.positives == 100 // partitions * partitions
+            assert {p: end for p, (_, end) in earlier.ranges.items()} == {p: b for p, (b, _) in later.ranges.items()}
+
+
+def test_labels_that_come_too_late_do_not_make_more_than_a_share_held_back() -> None:
+    """Where the last fifth has no label of its own, its last records are held back as they are."""
+    _, later = hold_back(RecordSource({0: records(late_lines(1000, 900))}), 100, JSON)
+
+    assert later.ranges == {0: (1900, 2000)}
 
 
 def test_partitions_become_one_in_the_order_of_time() -> None:

@@ -107,7 +107,7 @@ def test_what_is_no_model_file_is_refused_by_name(tmp_path: Path, content: bytes
 
 def test_a_comparison_shows_both_starts_on_events_no_model_has_seen() -> None:
     """Cold is a plain replay of the held-back rows, warm the same from a model of the others."""
-    earlier, later = hold_back(ArraySource(*rows(2000)), 300)
+    earlier, later = hold_back(ArraySource(*rows(2000)), 300, config().events)
     assert isinstance(later, ArraySource)
     model = train(config(), earlier).model
 
@@ -125,7 +125,7 @@ def test_a_warm_start_beats_a_cold_one(data_dir: Path, name: str, partitions: in
     """On real data the first events of new partitions are decided better when they start from a trained model."""
     x, y = read(data_dir / f"{name}.npz")
     using = tau(config(d=x.shape[1], D=100), 0.05)
-    earlier, later = hold_back(ArraySource(x, y), EARLY)
+    earlier, later = hold_back(ArraySource(x, y), EARLY, using.events)
     model = train(using, earlier).model
 
     (_, cold), (_, warm) = compare(using, later, model, (partitions,), lambda count: None)

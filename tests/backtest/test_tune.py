@@ -15,6 +15,7 @@ from npstream.backtest.tune import Search, Trial, tune
 from npstream.errors import SettingsError, UsageError
 from npstream.model import Params
 from npstream.partition import PartitionConfig
+from npstream.settings.model_section import read_params
 from tests.backtest.data import config, event_lines, records, rows, tau
 
 DATA = ArraySource(*rows(300))
@@ -91,6 +92,16 @@ def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
     assert path.read_text().startswith(lines)
 
 
+@pytest.mark.parametrize("label", [b"", b',"y":-1', b',"y":1'], ids=["no label", "no target", "no non-target"])
+def test_there_is_nothing_to_search_by_without_labels(tmp_path: Path, label: bytes) -> None:
+    """Settings that were never measured are not ranked: every one would look perfect."""
+    lines = [b'{"x":[0,0,%d]%s}' % (i, label) for i in range(40)]
+    data = RecordSource({0: records(lines)})
+
+    with pytest.raises(UsageError, match="labelled"):
+        tune(search(4), data, Trials(tmp_path / "t.csv"), lambda trial: None)
+
+
 def test_what_cannot_be_is_passed_over(tmp_path: Path) -> None:
     """A candidate that the settings refuse costs nothing and stops nothing."""
 
@@ -163,6 +174,14 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="start over with --fresh"):
         Trials(path)
     assert path.read_text() == "a,b\n1,2\n"
+
+
+def test_a_budget_is_not_taken_to_a_preset_without_one() -> None:
+    """Settings that name a budget can be searched over preset paper all the same."""
+    base = Params(d=3, budget=5.0, charge="issue")
+    raw = {"d": 3, "budget": 5.0, "charge": "issue", **Candidate("paper", 10, 0.1, 0.1).fields(base)}
+
+    assert read_params(raw).preset == "paper"
 
 
 @given(

@@ -102,6 +102,16 @@ class JarKafka:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(timeout=30)
 
+    def suspend(self) -> None:
+        """SIGSTOP: connections stay open and nothing is answered, as on a machine that is far too busy."""
+        assert self._process is not None, "the broker was never started"
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT, after `suspend`."""
+        assert self._process is not None, "the broker was never started"
+        os.killpg(self._process.pid, signal.SIGCONT)
+
     def close(self) -> None:
         """Kill and forget the data; the log stays."""
         self.kill()

@@ -16,7 +16,21 @@ from confluent_kafka.admin import AdminClient
 
 from tests.broker import JarKafka, Kafka, StartKafka, create_topics
 
+ROOT = Path(__file__).parents[2]
 _TIMEOUT_S = 30.0
+
+
+def test_make_kafka_takes_a_port() -> None:
+    """A broker beside another one needs a port of its own."""
+    made = [
+        subprocess.run(
+            ["make", "-n", "kafka", *given], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        )
+        for given in ([], ["PORT=9093"])
+    ]
+
+    assert ["--port 9092" in done.stdout for done in made] == [True, False]
+    assert ["--port 9093" in done.stdout for done in made] == [False, True]
 
 
 def produce_in_transaction(bootstrap: str, topic: str, values: Sequence[bytes], *, commit: bool) -> None:

@@ -1,5 +1,6 @@
 """Histories that cannot be used, told alike by every command that replays one."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from npstream import client
 from npstream.cli.exits import FAILED, FATAL, OK, STATE, USAGE
+from npstream.records import Channel
 from npstream.testing import Stage
 from tests.cli.lines import SMALL, Done, npstream, settings_file
 
@@ -68,6 +70,77 @@ def test_a_file_that_cannot_be_used(command: str, name: str, content: bytes | No
     assert name in message
     assert told in message
     assert list(tmp_path.glob("best*")) + list(tmp_path.glob("model*")) == []
+
+
+def table(folder: Path, header: str) -> Path:
+    """Forty rows under these names; `hour` and `amount` are far apart in size."""
+    cells = {"hour": "{h}", "amount": "{a}", "y": "{y}", "fraud": "{y}", "id": "o-{i}"}
+    row = ",".join(cells[name] for name in header.split(","))
+    rows = [row.format(h=i % 24, a=1000 + i, y=i % 2, i=i) for i in range(40)]
+    path = folder / "table.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("command", [*REPLAYING, "produce"])
+def test_columns_of_a_table_are_taken_by_name(command: str, tmp_path: Path) -> None:
+    """Whatever their order in the file, what is replayed or sent is the same; the command says what it took."""
+    named = {"events": {"features": ["amount", "hour"]}, "model": {"D": 8, "tau": 0.1}}
+    Stage({**SMALL, **named}, tmp_path)
+    config = settings_file(tmp_path, **named)
+
+    one = replay(command, tmp_path, table(tmp_path, "hour,amount,y"), "--config", config)
+    other = replay(command, tmp_path, table(tmp_path, "fraud,amount,id,hour"), "--config", config, "--label", "fraud")
+
+    assert (one.code, other.code) == (OK, OK), other.err
+    assert "table.csv: features amount, hour; label y\n" in one.err
+    assert "table.csv: features amount, hour; label fraud; id id\n" in other.err
+    if command == "backtest":
+        assert one.out == other.out
+
+
+def test_columns_that_are_sent_are_those_of_the_settings(tmp_path: Path) -> None:
+    """On the topic each number is under its own name, and the row's id is the event's."""
+    named = {"events": {"features": ["amount", "hour"]}, "model": {"D": 8, "tau": 0.1}}
+    stage = Stage({**SMALL, **named}, tmp_path)
+
+    npstream("produce", table(tmp_path, "hour,id,amount,y"), "--config", settings_file(tmp_path, **named))
+
+    found = [json.loads(record.value or b"") for record in stage.records(Channel.EVENTS, 0)]
+    assert found[3] == {"id": "o-3", "x": {"amount": 1003, "hour": 3}, "y": 1}
+
+
+@pytest.mark.parametrize("command", [*REPLAYING, "produce"])
+def test_a_table_whose_label_has_no_known_name_is_refused(command: str, tmp_path: Path) -> None:
+    """Neither the last column nor the first is taken for the label; the message says how to name it."""
+    config = settings_file(tmp_path, events={"features": ["amount", "hour"]}, model={"D": 8, "tau": 0.1})
+
+    message = refused(replay(command, tmp_path, table(tmp_path, "fraud,amount,hour"), "--config", config))
+
+    assert "--label NAME" in message
+    assert "there are fraud, amount, hour" in message
+
+
+def test_rows_without_labels_are_sent_and_not_replayed(tmp_path: Path) -> None:
+    """A file without labels can be produced; there is nothing in it to learn from."""
+    path = table(tmp_path, "hour,amount")
+    named = {"events": {"features": ["amount", "hour"]}, "model": {"D": 8, "tau": 0.1}}
+    Stage({**SMALL, **named}, tmp_path)
+    config = settings_file(tmp_path, **named)
+
+    assert npstream("produce", path, "--config", config, "--label", "none").code == OK
+    assert "has no labels" in refused(npstream("backtest", path, "--config", config, "--label", "none"))
+
+
+def test_features_can_be_named_without_a_settings_file(tmp_path: Path) -> None:
+    """On the command line they count themselves, as in a file."""
+    path = table(tmp_path, "hour,amount,y")
+    features = ("--set", "events.features=[amount]", "--set", "model.D=8")
+
+    done = npstream("backtest", path, *features)
+
+    assert done.code == OK, done.err
+    assert "features amount; label y; left out hour" in done.err
 
 
 @pytest.mark.parametrize("command", [*REPLAYING, "export"])

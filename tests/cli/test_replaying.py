@@ -15,7 +15,7 @@ from npstream.observe import Observer
 from npstream.records import Channel, Position, Record
 from npstream.settings import load
 from npstream.testing import Stage
-from tests.backtest.data import event_lines, rows, write_lines, write_npz
+from tests.backtest.data import event_lines, late_lines, rows, write_lines, write_npz
 from tests.cli.lines import ENTRY, PYTHON, SMALL, npstream, settings_file
 
 QUICK = ("--set", "model.D=8", "--set", "model.tau=0.1")
@@ -238,6 +238,22 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     assert all(name in page for name in names)
     without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npm")
     assert (without["digest"], without["comparison"]) == (trained["digest"], [])
+
+
+def test_late_labels_are_counted_for_the_events_they_belong_to(tmp_path: Path) -> None:
+    """Where every label is late the held-back events are measured by theirs, and nothing is made up without any."""
+    late, later = (write_lines(tmp_path / f"{delay}.jsonl", late_lines(1000, delay, 3)) for delay in (60, 900))
+
+    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
+    shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
+
+    for run in trained["comparison"]:
+        assert run["negatives"] + run["positives"] == 100
+        assert 0 <= run["fpr"] <= 1
+    assert shown.code == 0
+    assert "no labels" in shown.out
+    assert "nan" not in shown.out
+    assert "0.000" not in shown.out
 
 
 def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The rules for JSON events once more, one event at a time, slow and plain: the oracle of the fast decoder."""
+"""The rules for events once more, one event at a time, slow and plain: the oracle of the fast decoders."""
 
 import json
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from npstream.codec.events import EventConfig
+from npstream.records import Headers
 
 Row = tuple[Any, ...]
 
@@ -25,6 +26,53 @@ def naive_row(value: bytes | None, config: EventConfig) -> Row:
         return read(document, config)
     except Refused as refused:
         return (-1, None, zeros, 0.0, 0, str(refused), awaited(document, config))
+
+
+def naive_f32_row(value: bytes | None, headers: Headers, config: EventConfig) -> Row:
+    """The same of one raw float32 event."""
+    zeros = (0.0,) * config.d
+    found: dict[str, bytes | None] = dict(headers)  # the last of a name counts
+    name, y, kind = found.get("id"), found.get("y"), found.get("kind")
+    try:
+        return read_f32(value, name, y, kind, config)
+    except Refused as refused:
+        alone = not value and y is not None
+        waits = name is not None and kind != b"label" and not alone and is_text(name)
+        return (-1, None, zeros, 0.0, 0, str(refused), name.decode() if name is not None and waits else None)
+
+
+def read_f32(value: bytes | None, name: bytes | None, y: bytes | None, kind: bytes | None, config: EventConfig) -> Row:
+    width = 1 if config.external else config.d
+    if value is None:
+        raise Refused("tombstone")
+    if len(value) > config.max_bytes:
+        raise Refused("oversize")
+    if value and len(value) != 4 * width:
+        raise Refused("wrong_length")
+    if name is not None and not is_text(name):
+        raise Refused("bad_id")
+    if y not in (None, b"1", b"-1", b"0"):
+        raise Refused("bad_label")
+    if kind not in (None, b"label"):
+        raise Refused("bad_kind")
+    event_id = None if name is None else name.decode()
+    label = 0 if y is None else 1 if y == b"1" else -1
+    what = read_kind(None if kind is None else "label", event_id, label, bool(value))
+    numbers = [float(number) for number in np.frombuffer(value, "<f4")]
+    for number in numbers:
+        if not np.isfinite(number):
+            raise Refused("not_finite")
+        if abs(number) > 1e15:
+            raise Refused("magnitude")
+    x = tuple(numbers) if numbers and not config.external else (0.0,) * config.d
+    return (what, event_id, x, numbers[0] if numbers and config.external else 0.0, label, None, None)
+
+
+def is_text(name: bytes) -> bool:
+    try:
+        return 0 < len(name) <= 256 and name.decode() is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def parse(value: bytes | None, max_bytes: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from npstream.codec.decisions import (
     decode_decision,
     default_id,
     encode_decision,
-    encode_decisions,
     model_name,
 )
 from npstream.codec.envelope import TRACE_HEADERS, decision_headers, published_timestamp
@@ -57,45 +55,6 @@ def test_bytes_are_those_of_the_golden_file() -> None:
 def test_a_decision_reads_back_as_it_was(decision: Decision) -> None:
     """Every field survives the trip, floats to the bit."""
     assert decode_decision(encode_decision(decision)) == decision
-
-
-@given(st.lists(st.floats(), min_size=1, max_size=5), st.integers(0, 3), st.sampled_from([1, -1]))
-def test_many_decisions_have_the_bytes_of_each_alone(scores: list[float], reason: int, side: int) -> None:
-    """The batch encoder is only faster; what is not finite becomes null in both."""
-    count = len(scores)
-    score = np.array(scores)
-    column = np.arange(count, dtype=np.float64) / 3
-
-    batch = encode_decisions(
-        [f"id-{i}" for i in range(count)],
-        np.full(count, side, np.int8),
-        np.full(count, reason, np.int8),
-        score,
-        column,
-        column + 1,
-        column + 2,
-        np.arange(count),
-        tau=0.01,
-        model="1:abcdef12",
-    )
-
-    assert batch == [
-        encode_decision(
-            Decision(
-                f"id-{i}",
-                side,
-                REASON_NAMES[reason],
-                scores[i] if np.isfinite(scores[i]) else None,
-                i / 3,
-                0.01,
-                i / 3 + 1,
-                i / 3 + 2,
-                i,
-                "1:abcdef12",
-            )
-        )
-        for i in range(count)
-    ]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ OF_THE_MODEL: list[tuple[dict[str, Any], str]] = [
     ({"model": {"input": "raw"}}, "model.input"),
     ({"model": {"gamma_update": "stochastic"}}, "model.gamma_update"),
     ({"model": {"lam": 0.01}}, "model.lam"),
+    ({"model": {"preset": "paper", "budget": 5}}, "model.budget"),
+    ({"model": {"preset": "paper", "charge": "issue"}}, "model.charge"),
     ({"model": {"preset": "external", "d": 0, "one_class": True}}, "model.one_class"),
     ({"labels": {"buffer_max": 5_000_000}}, "labels.buffer_max"),
     ({"model": {"d": 10_000, "D": 3_000}}, "model.D"),

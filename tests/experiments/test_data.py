@@ -48,7 +48,7 @@ def test_every_format_reads_the_same(write: object, tmp_path: Path) -> None:
     [
         ("a.csv", "", "is empty"),
         ("a.csv", "x,y\n", "holds no rows"),
-        ("a.csv", "1,2\n3\n", "same number of numbers"),
+        ("a.csv", "1,2\n3\n", "same number of cells"),
         ("a.csv", "1,1\nnan,0\n", "NaN or infinite"),
         ("a.csv", "1,1\n2,1\n", "exactly two label values"),
         ("a.csv", "1,1\n2,2\n3,3\n", "exactly two label values"),

@@ -1,12 +1,14 @@
 """How topics must look, and what is done to get there."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from npstream.kafka.admin import Admin
 from npstream.kafka.blueprint import Alter, Create, Grow, TopicState, Wishes, plan
 from npstream.kafka.config import KafkaConfig
 from npstream.records import Topics
-from tests.broker import Kafka, create_topics
+from tests.broker import JarKafka, Kafka, create_topics
 from tests.contracts.places import KafkaPlace
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
@@ -105,6 +107,24 @@ def test_what_is_planned_is_done_and_then_nothing_is_left_to_do(config: KafkaCon
     assert [states[name].partitions for name in config.topics.names()] == [3, 3, 3, 3]
     assert states[config.topics.checkpoints].config["cleanup.policy"] == "compact"
     assert states[config.topics.dead_letters].config["message.timestamp.after.max.ms"] == FOREVER
+
+
+def test_creating_topics_has_more_time_than_reaching_brokers(private_kafka: JarKafka) -> None:
+    """A cluster that was reached and then takes long over its topics is waited for."""
+    admin = Admin(KafkaConfig(private_kafka.bootstrap, "group", "a", TOPICS, connect_timeout_ms=2_000))
+    actions = admin.plan(Wishes(partitions=3))
+    with ThreadPoolExecutor(1) as pool:
+        private_kafka.suspend()
+        try:
+            preparing = pool.submit(admin.prepare, actions)
+            # More than the client allows itself for one request at a time, and for the future of its result.
+            with pytest.raises(TimeoutError):
+                preparing.result(6.0)
+        finally:
+            private_kafka.resume()
+        preparing.result(120.0)
+
+    assert admin.plan(Wishes(partitions=3)) == []
 
 
 def test_the_cluster_can_be_looked_at(place: KafkaPlace) -> None:

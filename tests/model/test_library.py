@@ -38,19 +38,47 @@ def test_one_by_one_is_the_batch() -> None:
 
 
 def test_dicts_lists_and_arrays_are_one() -> None:
-    """A dict is read in sorted order of its names, whatever order it was written in."""
-    model = Model.create(Params(d=2, D=8))
-    model.learn_one({"b": 2.0, "a": 1.0}, True)
+    """A dict is read in the order of the model's features, in whatever order and with whatever else it was written."""
+    model = Model.create(Params(d=2, D=8), features=["hour", "amount"])
+    model.learn_one({"amount": 2.0, "hour": 1.0}, True)
 
-    assert model.score_one({"a": 0.5, "b": 3.0}) == model.score_one([0.5, 3.0]) == model.score_one(np.array([0.5, 3.0]))
+    row = [0.5, 3.0]
+    assert model.score_one({"amount": 3.0, "hour": 0.5, "note": 7.0}) == model.score_one(row)
+    assert model.score_one(row) == model.score_one(np.array(row)) != model.score_one([3.0, 0.5])
 
 
-def test_a_dict_with_other_names_is_refused() -> None:
-    """Features that were never seen under that name are not silently mapped."""
-    model = Model.create(Params(d=2, D=8))
-    model.learn_one({"a": 1.0, "b": 2.0}, 1)
-    with pytest.raises(SettingsError, match="features a, c are not a, b as before"):
-        model.score_one({"a": 1.0, "c": 2.0})
+def test_features_stay_with_the_model() -> None:
+    """Other parameters do not make a model forget its features, and a stored one is given them again."""
+    model = Model.create(Params(d=2, D=8), features=["hour", "amount"])
+    event = {"amount": 2.0, "hour": 1.0}
+    stored = Model.from_bytes(model.params, model.to_bytes(), features=["hour", "amount"])
+
+    for other in (model.with_params(Params(d=2, D=8, tau=0.2)), stored):
+        assert other.score_one(event) == model.score_one(event)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (None, r"x: a dict needs the order of its features; give it, for instance Model.create\(params, features="),
+        (["hour", "velocity"], "x: has no velocity; the model's features are hour, velocity"),
+    ],
+)
+def test_a_dict_whose_order_is_not_known_is_refused(features: list[str] | None, message: str) -> None:
+    """Names are never put in an order of their own: another one would give other scores in silence."""
+    model = Model.create(Params(d=2, D=8), features=features)
+    with pytest.raises(SettingsError, match=message):
+        model.score_one({"amount": 1.0, "hour": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [(["a"], "features: 1 given, d is 2"), (["a", "b", "a"], "3 given"), (["a", "a"], "'a' is named twice")],
+)
+def test_features_fit_the_model(features: list[str], message: str) -> None:
+    """One name for each number, each name once."""
+    with pytest.raises(SettingsError, match=message):
+        Model.create(Params(d=2, D=8), features=features)
 
 
 @pytest.mark.parametrize("label", [1, True, 1.0])

@@ -18,9 +18,9 @@ def made(tmp_path: Path) -> Stage:
     """Two partitions with three kinds of bad events among good ones."""
     found = stage(tmp_path, partitions=2)
     bad = [
-        client.Message(b"a", b"rubbish", (("trace", b"1"), ("trace", b"2")), 1_700_000_000_500),
-        client.Message(b"b", b'{"id":"b","x":[1,2]}', (), 1_700_000_000_900),
-        client.Message(b"c", b"\xff\x00", (), 1_700_000_001_500),
+        client.Message(b"a", b"rubbish", [("trace", b"1"), ("trace", b"2")], 1_700_000_000_500),
+        client.Message(b"b", b'{"id":"b","x":[1,2]}', [], 1_700_000_000_900),
+        client.Message(b"c", b"\xff\x00", [], 1_700_000_001_500),
     ]
     found.send([*mixed(10), *bad], partition=0)
     found.send([*bad[:1], *mixed(10, seed=1)], partition=1)

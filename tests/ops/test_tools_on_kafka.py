@@ -76,7 +76,7 @@ def test_audit_reproduces_everything_after_failovers_and_a_change_of_tau(two: Ka
 
 def test_inspect_explain_lag_and_dlq_beside_each_other(one: KafkaStage) -> None:
     """Each command reads the broker, and a dead letter goes back to where it came from."""
-    bad = client.Message(b"bad", b"rubbish", (("trace", b"1"),), one.began_ms + 777)
+    bad = client.Message(b"bad", b"rubbish", [("trace", b"1")], one.began_ms + 777)
     one.send([*mixed(150), bad], 0)
     one.run()
     position = one.positions()[0]

@@ -117,6 +117,26 @@ def test_secrets_stay_out_of_messages() -> None:
     assert "31415926" not in "".join(found)
 
 
+def test_a_login_in_the_address_of_a_broker_is_refused_and_not_repeated() -> None:
+    """Brokers' addresses are printed in messages and logs: a password has a place of its own."""
+    (problem,) = problems(mapping(kafka={"bootstrap": "safe:9092,ada:hunter2@broker:9092"}))
+
+    assert problem.startswith("kafka.bootstrap: ")
+    assert "kafka.security.username" in problem
+    assert "kafka.security.password" in problem
+    assert "ada" not in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(("name", "value"), [("budget", 5), ("budget", 20.0), ("charge", "issue")])
+def test_what_has_no_effect_with_a_preset_is_refused(name: str, value: object) -> None:
+    """Preset paper has no false-alarm budget; nobody may believe that it has one."""
+    (problem,) = problems(mapping(model={"preset": "paper", name: value}))
+
+    assert problem.startswith(f"model.{name}: has no effect with preset paper")
+    assert from_mapping(mapping(model={"preset": "paper", name: None})).model.preset == "paper"
+
+
 def test_features_count_themselves() -> None:
     """Named features set the model's width; with preset external neither is needed."""
     named = from_mapping(mapping(events={"features": ["a", "b"]}) | {"model": {"tau": 0.1}})

@@ -89,12 +89,28 @@ def test_the_dump_is_a_settings_file() -> None:
     assert again.http is None
 
 
+def test_the_dump_leaves_out_what_has_no_effect() -> None:
+    """Preset paper shows no budget, and its dump can be loaded again."""
+    dump = masked_dump(from_mapping(mapping(model={"preset": "paper"})))
+
+    assert not {"budget", "charge"} & dump["model"].keys()
+    assert masked_dump(from_mapping(dump)) == dump
+
+
 def test_every_setting_is_described() -> None:
     """No setting goes into the reference without a sentence on what it is for."""
     entries = reference()
 
     assert len(entries) == len({entry.path for entry in entries}) > 50
     assert [entry.path for entry in entries if len(entry.description) < 10 or not entry.takes] == []
+
+
+def test_the_reference_names_each_choice_once() -> None:
+    """What may be written as a number or as text is one choice to a reader."""
+    takes = {entry.path: entry.takes.split(" | ") for entry in reference()}
+
+    assert takes["events.on_bad_event"] == ["none", "-1", "1"]
+    assert [path for path, words in takes.items() if len(words) > len(set(words))] == []
 
 
 def test_the_model_section_is_params() -> None:

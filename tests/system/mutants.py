@@ -296,7 +296,45 @@ def _decisions_outside_the_transaction() -> None:
     _replace(send, (Publisher, "_send_outputs"))
 
 
+def _ids_of_neighbours() -> None:
+    from npstream.codec import f32_events
+
+    honest = f32_events._try_plain
+
+    def try_plain(records: Any, config: Any) -> Any:
+        found = honest(records, config)
+        return found and replace(found, ids=found.ids[1:] + found.ids[:1])
+
+    _replace(try_plain, (f32_events, "_try_plain"))
+
+
+def _scanned_labels_without_sign() -> None:
+    from npstream.codec import json_events
+
+    honest = json_events._try_scan
+
+    def try_scan(values: Any, config: Any) -> Any:
+        found = honest(values, config)
+        return found and replace(found, y=abs(found.y))
+
+    _replace(try_scan, (json_events, "_try_scan"))
+
+
+def _labelled_batch_counts_once() -> None:
+    from npstream.partition.processor import PartitionProcessor
+
+    honest = PartitionProcessor._process_labelled
+
+    def process_labelled(self: Any, records: Any, decoded: Any) -> Any:
+        outputs = honest(self, records, decoded)
+        self.tally.labels_with_event -= len(records) - 1
+        return outputs
+
+    _replace(process_labelled, (PartitionProcessor, "_process_labelled"))
+
+
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
+_FAST_CODEC = "tests/codec/test_fast_paths.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
 _STAGING = "tests/worker/test_staging.py"
@@ -409,6 +447,24 @@ MUTANTS = {
         "waiting observations are saved in the order of their hashes, not of their arrival",
         _hash_order,
         "tests/partition/test_processor.py::test_a_snapshot_continues_as_if_nothing_had_happened",
+        "assert",
+    ),
+    "ids_of_neighbours": Mutant(
+        "the reader of plain float32 batches gives each event the id of the next one",
+        _ids_of_neighbours,
+        f"{_FAST_CODEC}::test_plain_float32_batches_follow_the_rules_event_by_event",
+        "assert",
+    ),
+    "scanned_labels_without_sign": Mutant(
+        "the compiled reader of JSON takes non-targets for targets",
+        _scanned_labels_without_sign,
+        f"{_FAST_CODEC}::test_json_batches_for_the_compiled_reader_follow_the_rules",
+        "assert",
+    ),
+    "labelled_batch_counts_once": Mutant(
+        "a batch with all its labels counts one of them",
+        _labelled_batch_counts_once,
+        "tests/partition/test_fast_paths.py::test_a_batch_with_all_its_labels_is_taken_as_event_by_event",
         "assert",
     ),
     "outputs_by_topic": Mutant(

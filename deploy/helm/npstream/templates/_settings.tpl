@@ -99,6 +99,13 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- if and (eq $preset "plus") (has (dig "input" "zscore" $model) (list "raw" "unit")) }}
 - settings.model.input: {{ $model.input }} is for preset paper; plus always standardises (zscore)
 {{- end -}}
+{{- if eq $preset "paper" -}}
+{{- range list "budget" "charge" -}}
+{{- if hasKey $model . }}
+- settings.model.{{ . }}: has no effect with preset paper; leave it out
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if ne $preset "paper" -}}
 {{- if eq (dig "gamma_update" "window" $model) "stochastic" }}
 - settings.model.gamma_update: stochastic is for preset paper; use window

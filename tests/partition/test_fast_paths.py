@@ -1,0 +1,122 @@
+"""The short ways of the processor against its long one, for batches that take the short way."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npstream.codec.decisions import default_id
+from npstream.codec.envelope import decision_headers, published_timestamp
+from npstream.codec.events import Decoded, EventConfig
+from npstream.codec.snapshot import encode_snapshot
+from npstream.model import Outcome, Params
+from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
+from npstream.partition.cap import BLOCK, DeadLetterCap
+from npstream.partition.publisher import Publisher
+from npstream.records import Output, Record
+from tests.partition.builders import D, config
+
+EXTERNAL = config(params=Params(preset="external", tau=0.2, budget=3.0), events=EventConfig(d=0, external=True))
+TIMED = config(labels=LabelConfig(buffer_max=50, expire_seconds=30.0))
+F32 = config(events=EventConfig(d=D, format="f32"))
+
+
+class LongWay(PartitionProcessor):
+    """Takes every batch event by event."""
+
+    def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
+        outputs, done = self._process_mixed(records, decoded)
+        assert done == len(records)
+        return outputs
+
+
+headers = st.lists(st.tuples(st.sampled_from(["traceparent", "b3", "other"]), st.binary(max_size=3)), max_size=2)
+stamps = st.integers(-5, 200_000) | st.sampled_from([0, 10**15])
+names = st.none() | st.integers(0, 9) | st.sampled_from(["a", "a,b", "é"])
+rows = st.tuples(
+    names, st.lists(st.floats(-3, 3, width=32), min_size=D, max_size=D), st.sampled_from([1, -1]), stamps, headers
+)
+
+
+def as_record(offset: int, row: tuple[Any, ...], using: PartitionConfig) -> Record:
+    """One labelled event in the format of the rules."""
+    name, x, y, stamp, own = row
+    key = None if name is None else b"k%d" % offset
+    if using.events.format == "f32":
+        told = [] if name is None else [("id", str(name).encode())]
+        return Record(offset, stamp, key, np.array(x, "<f4").tobytes(), [*told, ("y", b"%d" % y), *own])
+    features = {"score": x[0]} if using.events.external else {"x": x}
+    return Record(offset, stamp, key, orjson.dumps({"id": name, **features, "y": y}), own)
+
+
+def both(using: PartitionConfig) -> tuple[PartitionProcessor, PartitionProcessor]:
+    """Two cold processors of the same rules, one of which knows no short way."""
+    short = PartitionProcessor.cold(using, "g", "events", 0, 0, None)
+    return short, LongWay.cold(using, "g", "events", 0, 0, None)
+
+
+@pytest.mark.parametrize("using", [config(), TIMED, EXTERNAL, F32], ids=["counted", "timed", "external", "f32"])
+@given(events=st.lists(rows, min_size=1, max_size=40), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9))
+@settings(max_examples=40, deadline=None)
+def test_a_batch_with_all_its_labels_is_taken_as_event_by_event(
+    using: PartitionConfig, events: list[tuple[Any, ...]], sizes: list[int]
+) -> None:
+    """The same outputs, counters, event time, proof and snapshot, whatever ids, times and headers the events have."""
+    short, long = both(using)
+    records = [as_record(3 * i, row, using) for i, row in enumerate(events)]
+    at = 0
+    for size in [*sizes, len(records)]:
+        batch, at = records[at : at + size], at + size
+        assert short.process(batch) == long.process(batch)
+
+    assert short.tally == long.tally
+    assert short.proof() == long.proof()
+    assert encode_snapshot(short.snapshot()) == encode_snapshot(long.snapshot())
+
+
+@given(st.lists(st.integers(0, 2500), max_size=4), st.integers(0, 400))
+def test_counting_many_records_is_counting_each(sizes: list[int], bad: int) -> None:
+    """Blocks begin where they would, so that the cap does not see batches."""
+    short, long = DeadLetterCap(1.0, bad=bad, seen=bad), DeadLetterCap(1.0, bad=bad, seen=bad)
+    for size in sizes:
+        short.count(size)
+        for _ in range(size):
+            long.count(1)
+
+    assert (short.seen, short.bad) == (long.seen, long.bad)
+    assert short.seen < BLOCK
+
+
+@given(st.lists(rows, min_size=1, max_size=6), st.data())
+def test_many_decisions_are_those_of_each(events: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    """All records of a batch or some of them: each decision has its own event's key, id, time, headers and offset."""
+    using = config()
+    records = [as_record(7 * i, row, using) for i, row in enumerate(events)]
+    ids = [row[0] for row in events]
+    chosen = sorted(data.draw(st.sets(st.integers(0, len(records) - 1), min_size=1)))
+    publisher = Publisher(using, "events", 4)
+    column = np.arange(len(chosen), dtype=np.float64)
+
+    def outcome(at: slice) -> Outcome:
+        side = np.where(column % 2 > 0, 1, -1).astype(np.int8)
+        numbers = [column + step / 3 for step in range(4)]
+        parts: list[Any] = [side, np.zeros(len(column), np.int8), *numbers, column.astype(np.int64)]
+        return Outcome(*(np.ascontiguousarray(part[at]) for part in parts))
+
+    together = publisher.decisions(records, ids, outcome(slice(None)), chosen)
+    alone = [
+        publisher.decisions([records[event]], [ids[event]], outcome(slice(i, i + 1)), [0])
+        for i, event in enumerate(chosen)
+    ]
+
+    assert together == [output for (output,) in alone]
+    for event, output in zip(chosen, together, strict=True):
+        offset, stamp, key, _, own = records[event]
+        assert (output.key, output.timestamp_ms) == (key, published_timestamp(stamp))
+        assert output.headers == decision_headers(offset, own)
+        name = default_id("events", 4, offset) if ids[event] is None else ids[event]
+        assert orjson.loads(output.value or b"")["id"] == name
