@@ -4,6 +4,7 @@ import random
 import re
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ DOCUMENTED = {OK, FAILED, USAGE, FATAL, STATE}
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     """Two partitions with decisions, dead letters, checkpoints and a change of settings."""
     made = stage(tmp_path_factory.mktemp("healthy"), partitions=2)
-    made.send([message._replace(headers=(("traceparent", b"00-1"),)) for message in mixed(300)])
+    made.send([replace(message, headers=[("traceparent", b"00-1")]) for message in mixed(300)])
     made.run(crashes=[7])
     made.send([message for message in mixed(300, seed=1, first=300) if not message.value.startswith(b"rubbish")])
     made.run(settings={"model": {**SETTINGS["model"], "tau": 0.2}})

@@ -20,12 +20,13 @@ from npstream.records import Channel, Share
 from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.contracts.builders import PATIENCE_S, eventually
 from tests.contracts.places import PARTITIONS, KafkaPlace
-from tests.kafka.faults import Fault, Faults, installed
+from tests.kafka.faults import MESSAGE, Fault, Faults, installed
 from tests.system import oracle
 from tests.system.stream import stream, system_config
 
 _ROUND = 12
 """Events of each partition in a case."""
+_REPEATS = 3
 _RECOVER_S = 6.0
 """An outage that lasts longer ends the worker: as many sessions as a partition has strikes fit in."""
 
@@ -116,8 +117,10 @@ class FaultStage:
         """Until the worker has ended, or every partition is decided or paused and the fault has been met."""
 
         def settled() -> bool:
-            at_rest = self._decided(watch) | watch.pauses.keys() >= frozenset(range(PARTITIONS))
-            return not thread.is_alive() or (at_rest and fault.hits > 0)
+            resting = self._decided(watch) | watch.pauses.keys()
+            if fault.call == MESSAGE and fault.forever and fault.hits > _REPEATS:
+                resting |= {fault.partition}  # the client says again and again that it will come right: it is believed
+            return not thread.is_alive() or (resting >= frozenset(range(PARTITIONS)) and fault.hits > 0)
 
         eventually(settled)
 
