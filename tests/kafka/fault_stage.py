@@ -118,7 +118,7 @@ class FaultStage:
 
         def settled() -> bool:
             resting = self._decided(watch) | watch.pauses.keys()
-            if fault.call == MESSAGE and fault.forever and fault.hits > _REPEATS:
+            if fault.call == MESSAGE and fault.partition is not None and fault.hits > _REPEATS:
                 resting |= {fault.partition}  # the client says again and again that it will come right: it is believed
             return not thread.is_alive() or (resting >= frozenset(range(PARTITIONS)) and fault.hits > 0)
 
