@@ -53,13 +53,16 @@ class Refused(Retryable):
     `partition` is the one it happened in, where that is known. `strikes` is how
     often it must happen to one partition alone, at the same offset, before that
     partition is paused: once for what is refused by name, more often for what
-    nobody has a name for.
+    nobody has a name for. `committed` is that offset, and `together` are all
+    partitions that took part; whoever published them notes both.
     """
 
     def __init__(self, message: str, partition: int | None = None, strikes: int = 1) -> None:
         super().__init__(message)
         self.partition = partition
         self.strikes = strikes
+        self.committed: int | None = None
+        self.together: frozenset[int] = frozenset()
 
 
 class Fatal(NpstreamError):

@@ -133,6 +133,12 @@ def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start:
     goal = max(answered, 0 if newest is None else newest.next_offset)
     if newest is None and answered == 0:
         return None
+    end = past.log.ends(Channel.EVENTS, past.partition).stable
+    if goal > end:
+        raise StateCorrupt(
+            f"{past.name}: something was published for offset {goal - 1}, the events end at {end}: the topic was "
+            "deleted and created again, or the outputs are another group's. Choose the place by `npstream reset`"
+        )
     walk, birth = _towards(past, goal, assumed, start)
     began = walk.processor.next_offset
     compared = compare_on_the_way(past, walk, began, goal)

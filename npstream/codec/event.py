@@ -37,7 +37,7 @@ REASONS = {
     "empty": "the value has no bytes",
     "oversize": "the value is longer than events.max_bytes",
     "oversize_key": "the key is longer than 64,000 bytes",
-    "bad_headers": "the name of a header is not UTF-8, or all headers together are longer than 64,000 bytes",
+    "bad_headers": "the name of a header is not UTF-8, or all headers together take more than 64,000 bytes",
     "not_json": "the value is not one JSON document",
     "not_object": "the JSON document is not an object",
     "no_features": "neither x nor y is there (with preset external: neither score nor y)",

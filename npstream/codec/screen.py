@@ -13,7 +13,10 @@ from npstream.records import UNREADABLE_HEADERS, Headers, Record
 KEY_MAX_BYTES = 64_000
 """Longest key taken: keys name customers and cards, and are copied to the decision."""
 HEADERS_MAX_BYTES = 64_000
-"""Most bytes of all headers together, names and contents: far above what tracing systems send."""
+"""Most bytes of all headers together, names and contents and 8 for each: far above what tracing systems send."""
+
+_HEADER_BYTES = 8
+"""What a header takes beside its name and content; so an empty one does not come for nothing."""
 
 _PART = 64
 _PART_MAX = min(KEY_MAX_BYTES, HEADERS_MAX_BYTES) // 4  # no character takes more than 4 bytes
@@ -35,7 +38,7 @@ def _suspicious(records: Sequence[Record]) -> bool:
     if any(headers) and UNREADABLE_HEADERS in headers:
         return True
     texts = chain(keys, chain.from_iterable(chain.from_iterable(headers)))
-    return sum(map(len, filter(None, texts))) > _PART_MAX
+    return sum(map(len, filter(None, texts))) + _HEADER_BYTES * sum(map(len, headers)) > _PART_MAX
 
 
 def _problem(record: Record) -> BadEvent | None:
@@ -50,5 +53,5 @@ def _problem(record: Record) -> BadEvent | None:
 
 
 def headers_bytes(headers: Headers) -> int:
-    """How long names and contents are together."""
-    return sum(len(name.encode()) + len(content or b"") for name, content in headers)
+    """How much room headers take: names, contents, and the lengths of both."""
+    return sum(_HEADER_BYTES + len(name.encode()) + len(content or b"") for name, content in headers)

@@ -6,6 +6,8 @@ is refused for the sake of a record is `Refused`, and so, after it has come back
 some times, is whatever is not listed.
 """
 
+import sys
+
 from confluent_kafka import KafkaError, KafkaException
 
 from npstream.errors import Fatal, NpstreamError, Refused, Retryable
@@ -150,7 +152,7 @@ WEATHER = PASSING | {
     KafkaError.REBOOTSTRAP_REQUIRED,
     KafkaError.FETCH_SESSION_ID_NOT_FOUND,
     KafkaError.INVALID_FETCH_SESSION_EPOCH,
-    KafkaError._STATE,
+    KafkaError._INCONSISTENT,
     KafkaError._DESTROY,
     KafkaError._DESTROY_BROKER,
     KafkaError._UNKNOWN_BROKER,
@@ -180,6 +182,9 @@ WEATHER = PASSING | {
 }
 """What comes and goes with brokers, networks, groups and transactions, whatever the records hold."""
 
+NEVER = sys.maxsize
+"""Strikes for what only follows from another error, such as handing a record to a transaction that has failed: what
+that was shows when partitions are published one by one, for then little is handed over after it."""
 STRIKES = 3
 """An error without a name must come back this often for one partition alone before its records are held to be why."""
 
@@ -226,6 +231,8 @@ def translate(
         named = Refused(text, partition)
     elif code in _RETRYABLE or code in WEATHER or found.retriable():
         named = Retryable(text)
+    elif code == KafkaError._STATE:
+        named = Refused(text, None, NEVER)
     else:
         named = Refused(text, partition, STRIKES)
     named.cause = found.name()

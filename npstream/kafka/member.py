@@ -162,15 +162,19 @@ class Member:
     def _batches(self, messages: Sequence[Message]) -> list[Batch]:
         active: dict[int, list[Record]] = {p: [] for p, owned in self._owned.items() if not owned.paused}
         new: Callable[[type[Record], tuple[object, ...]], Record] = tuple.__new__  # the constructor costs twice as much
+        read: dict[int, list[Record]] = {}
         for message, headers in zip(messages, headers_of(messages), strict=True):
             if message.error() is not None:
                 self._heed(message)
+                # The client may go on behind what it could not read: nothing of this partition counts any more.
+                read |= {p: active.pop(p) for p in self._unreadable.keys() & active.keys()}
                 continue
             records = active.get(message.partition())  # type: ignore[arg-type]
             if records is not None:
                 fields = (message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
                 records.append(new(Record, fields))
-        return [Batch(p, records) for p, records in active.items() if records and self._accept(p, records)]
+        read |= active
+        return [Batch(p, records) for p, records in read.items() if records and self._accept(p, records)]
 
     def _accept(self, partition: int, records: list[Record]) -> bool:
         """Move the reading place on, unless the records belong to an ownership that ended in this very poll."""

@@ -40,15 +40,17 @@ class Choice:
 def chosen(log: Log, choice: Choice) -> Iterator[DeadLetter]:
     """The dead letters that are meant, partition after partition. Raises `UsageError` on a record that is none.
 
-    An event that was refused again after a rollback has several; the first counts.
+    An event that was refused again after a rollback has several; the first counts. An event of another
+    topic that had the same name and offset before is another event.
     """
     for partition in choice.partitions or range(log.partitions(Channel.DEAD_LETTERS)):
         ends = log.ends(Channel.DEAD_LETTERS, partition)
-        reached: dict[str, int] = {}
+        seen: set[int] = set()
         for record in log.read(Channel.DEAD_LETTERS, partition, ends.begin, ends.stable):
             letter = read_dead_letter(record)
-            again = letter.offset <= reached.get(letter.topic, -1)
-            reached[letter.topic] = max(letter.offset, reached.get(letter.topic, -1))
+            event = hash((letter.topic, letter.offset, letter.timestamp_ms, letter.value))
+            again = event in seen
+            seen.add(event)
             if not again and choice.takes(letter):
                 yield letter
 

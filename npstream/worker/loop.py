@@ -130,8 +130,9 @@ class Worker:
                     self._failing_since = None
             self._drain()
         except Refused as error:
-            offset = UNKNOWN if error.partition is None else self._committed.get(error.partition, UNKNOWN)
-            self._refusals.note(error, offset, self._clock())
+            if error.committed is None and error.partition is not None:
+                error.committed = self._committed.get(error.partition)
+            self._refusals.note(error, self._clock())
             self._broker.abandon()
             raise
         except BaseException:
@@ -177,8 +178,7 @@ class Worker:
     def _may_wait(self, batches: Sequence[Batch]) -> bool:
         """Whether a processed batch may wait for the next poll: a full one, since then there is more to read."""
         full = sum(len(records) for _, records in batches) >= self._limits.batch_max
-        now = self._clock()
-        return full and now - self._told_at < _UNTOLD_MAX_S and not self._refusals.apart(now)
+        return full and self._clock() - self._told_at < _UNTOLD_MAX_S and not self._refusals.apart
 
     def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
         """Let restored partitions catch up silently; answer the live records of each."""
@@ -226,8 +226,7 @@ class Worker:
     def _commit(self, shares: list[Share]) -> None:
         """Publish these after what is on its way; on return they are committed."""
         self._settle()
-        apart = self._refusals.apart(self._clock())
-        for together in [[share] for share in shares] if apart else [shares]:
+        for together in [[share] for share in shares] if self._refusals.apart else [shares]:
             self._staged = together
             self._settle()
 
@@ -256,7 +255,9 @@ class Worker:
             if partition in self._tasks:  # it may have been paused since
                 self._tasks[partition].committed(pointer)
                 self._untold.add(partition)
-        self._committed |= {share.partition: share.position.next_offset for share in flight.shares}
+        for share in flight.shares:
+            self._committed[share.partition] = share.position.next_offset
+            self._refusals.clear(share.partition)
         self._failing_since = None
         self._observer.committed(flight.shares, flight.seconds + self._clock() - began)
 
@@ -265,10 +266,18 @@ class Worker:
         try:
             yield
         except NpstreamError as error:
-            if isinstance(error, Refused) and len(shares) == 1:
-                error.partition = shares[0].partition  # nobody else took part
+            if isinstance(error, Refused):
+                self._explain(error, shares)
             self._observer.aborted(error.cause)
             raise
+
+    def _explain(self, error: Refused, shares: Sequence[Share]) -> None:
+        """Say who took part in what was refused, and where they were: later that is forgotten."""
+        error.together = frozenset(share.partition for share in shares)
+        if len(shares) == 1:
+            error.partition = shares[0].partition
+        if error.partition is not None:
+            error.committed = self._committed.get(error.partition)
 
     def _maybe_tell(self) -> None:
         """Let the observer know how partitions stand that have committed since it was last told."""
@@ -309,8 +318,15 @@ class Worker:
             self._untold.discard(partition)
             self._observer.released(partition)
 
+    def _give_away(self, partitions: Sequence[int]) -> None:
+        """Another worker goes on with them, and finds out for itself what is wrong with them."""
+        self._forget(partitions)
+        for partition in partitions:
+            self._refusals.clear(partition)
+
     def _pause(self, partition: int, reason: str) -> None:
         """Stop one partition and keep the others; give up only when none is left."""
+        self._refusals.clear(partition)
         self._tell(partition)
         self._tasks.pop(partition, None)
         self._paused[partition] = reason
@@ -347,9 +363,10 @@ class Worker:
         except Refused as error:
             error.partition = partition
             raise
-        self._refusals.check(partition, task.replay_to)
+        if task.is_known:
+            self._refusals.check(partition, task.replay_to)
+            self._committed[partition] = task.replay_to
         self._tasks[partition] = task
-        self._committed[partition] = task.replay_to
         seconds = self._clock() - started
         self._observer.assigned(partition, seconds, task.processor.next_offset, task.replay_to)
         self._observer.replaying(reading_of(task))
@@ -371,14 +388,14 @@ class Worker:
             self._log.warning("no checkpoint on revoke", partitions=list(partitions), cause=str(error))
             raise
         finally:
-            self._forget(partitions)
+            self._give_away(partitions)
         self._log.info("revoked", partitions=list(partitions))
 
     def on_lost(self, partitions: Sequence[int]) -> None:
         """Another worker owns them now: what is staged for them must never be published."""
         self._observer.rebalanced("lost")
         self._staged = [share for share in self._staged if share.partition not in partitions]
-        self._forget(partitions)
+        self._give_away(partitions)
         self._log.warning("lost", partitions=list(partitions))
 
     def on_waiting(self, partition: int, reason: str) -> None:

@@ -64,6 +64,11 @@ class PartitionTask:
         return self.processor.partition
 
     @property
+    def is_known(self) -> bool:
+        """Whether it was restored from a committed position; else this is its first start."""
+        return self._goal is not None
+
+    @property
     def replay_to(self) -> int:
         """The committed offset the replay must reach; the own offset on a first start."""
         return self.processor.next_offset if self._goal is None else self._goal.next_offset

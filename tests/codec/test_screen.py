@@ -27,7 +27,7 @@ def naive(record: Record) -> str | None:
         return "bad_headers"
     if record.key is not None and len(record.key) > KEY_MAX_BYTES:
         return "oversize_key"
-    total = sum(len(name.encode()) + (0 if content is None else len(content)) for name, content in record.headers)
+    total = sum(8 + len(name.encode()) + (0 if content is None else len(content)) for name, content in record.headers)
     return "bad_headers" if total > HEADERS_MAX_BYTES else None
 
 
@@ -58,4 +58,11 @@ def test_the_bytes_of_headers_are_those_on_the_wire() -> None:
     """Names count in UTF-8, absent contents as nothing."""
     given_headers: Headers = [("é", b"12"), ("n", None)]
 
-    assert headers_bytes(given_headers) == 2 + 2 + 1
+    assert headers_bytes(given_headers) == 2 + 2 + 1 + 2 * 8
+
+
+def test_headers_of_no_length_count_too() -> None:
+    """A hundred thousand of them are no small thing."""
+    many: Headers = [("", None)] * 10_000
+
+    assert unusable([Record(0, 1, None, GOOD, many)])[0].reason == "bad_headers"

@@ -20,14 +20,13 @@ from npstream.records import Channel, Share
 from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.contracts.builders import PATIENCE_S, eventually
 from tests.contracts.places import PARTITIONS, KafkaPlace
-from tests.kafka.faults import MESSAGE, Fault, Faults, installed
+from tests.kafka.faults import Fault, Faults, installed
 from tests.system import oracle
 from tests.system.stream import stream, system_config
 
 _ROUND = 12
 """Events of each partition in a case."""
-_REPEATS = 3
-_RECOVER_S = 6.0
+_RECOVER_S = 15.0
 """An outage that lasts longer ends the worker: as many sessions as a partition has strikes fit in."""
 
 
@@ -118,8 +117,6 @@ class FaultStage:
 
         def settled() -> bool:
             resting = self._decided(watch) | watch.pauses.keys()
-            if fault.call == MESSAGE and fault.partition is not None and fault.hits > _REPEATS:
-                resting |= {fault.partition}  # the client says again and again that it will come right: it is believed
             return not thread.is_alive() or (resting >= frozenset(range(PARTITIONS)) and fault.hits > 0)
 
         eventually(settled)

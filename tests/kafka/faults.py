@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 
 from npstream.kafka import clients
+from npstream.kafka.messages import is_passing
 
 Raised = int | type[BaseException]
 """What to raise: a code of the client's, or an exception of Python's."""
@@ -92,17 +93,20 @@ class Faults:
             raise fault.error()
 
     def spoil(self, messages: list[Message]) -> list[Message]:
-        """The same messages, the records of a partition that is to fail replaced by an error."""
+        """The same messages with an error among them.
+
+        It comes instead of a record, behind which the client goes on; one that will
+        pass by itself comes before a record.
+        """
         for at, message in enumerate(messages):
             if message.error() is None and message.topic() == self.events_topic:
-                fault = self._take(MESSAGE, {message.partition() or 0})
+                partition = message.partition() or 0
+                fault = self._take(MESSAGE, {partition})
                 if fault is not None:
                     assert isinstance(fault.raised, int)
-                    messages[at] = Message(
-                        topic=message.topic(), partition=message.partition(), error=KafkaError(fault.raised)
-                    )
-                    own = message.partition()
-                    return [m for m in messages if m is messages[at] or m.partition() != own]
+                    error = KafkaError(fault.raised)
+                    spoiled = Message(topic=message.topic(), partition=partition, error=error)
+                    return [*messages[:at], spoiled, *messages[at if is_passing(error) else at + 1 :]]
         return messages
 
     def _take(self, call: str, partitions: set[int]) -> Fault | None:

@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from npstream.errors import Fatal, Refused, Retryable
 from npstream.kafka import KafkaConfig
-from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, STRIKES, WEATHER, kafka_error, translate
+from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, NEVER, STRIKES, WEATHER, kafka_error, translate
 from npstream.records import Topics
 
 CONFIG = KafkaConfig("host:9092", "the-group", "slot-3", Topics("ev", "de", "dl", "cp"))
@@ -46,6 +46,14 @@ def test_what_has_no_name_is_suspected_when_it_comes_back() -> None:
 
     assert isinstance(error, Refused)
     assert (error.partition, error.strikes) == (None, STRIKES)
+
+
+def test_what_only_follows_from_another_error_is_held_against_nobody() -> None:
+    """A record that comes to a transaction which has failed says nothing about its partition."""
+    error = translate(KafkaError(KafkaError._STATE), "publishing", CONFIG, partition=3)
+
+    assert isinstance(error, Refused)
+    assert (error.partition, error.strikes) == (None, NEVER)
 
 
 def test_no_code_has_two_meanings() -> None:

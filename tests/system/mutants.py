@@ -296,6 +296,36 @@ def _decisions_outside_the_transaction() -> None:
     _replace(send, (Publisher, "_send_outputs"))
 
 
+def _nobody_is_refused() -> None:
+    from npstream.worker.refusals import Refusals
+
+    _replace(lambda self, partition, committed: None, (Refusals, "check"))
+
+
+def _always_together() -> None:
+    from npstream.worker.refusals import Refusals
+
+    _replace(property(lambda self: False), (Refusals, "apart"))
+
+
+def _first_strike_pauses() -> None:
+    from npstream.worker.refusals import Refusals
+
+    honest = Refusals.note
+
+    def note(self: Any, error: Any, now: float) -> None:
+        error.strikes = 1
+        honest(self, error, now)
+
+    _replace(note, (Refusals, "note"))
+
+
+def _dead_letters_whole() -> None:
+    from npstream.codec import dead_letters
+
+    _replace(lambda record: (record.key, record.value, record.headers), (dead_letters, "_cut"))
+
+
 def _ids_of_neighbours() -> None:
     from npstream.codec import f32_events
 
@@ -335,6 +365,7 @@ def _labelled_batch_counts_once() -> None:
 
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _FAST_CODEC = "tests/codec/test_fast_paths.py"
+_FAULTS = "tests/kafka/test_faults.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
 _STAGING = "tests/worker/test_staging.py"
@@ -465,6 +496,30 @@ MUTANTS = {
         "a batch with all its labels counts one of them",
         _labelled_batch_counts_once,
         "tests/partition/test_fast_paths.py::test_a_batch_with_all_its_labels_is_taken_as_event_by_event",
+        "assert",
+    ),
+    "nobody_is_refused": Mutant(
+        "a partition whose own records are refused is tried again and again",
+        _nobody_is_refused,
+        f"{_FAULTS}::test_an_error_that_comes_back_for_one_partition_stops_that_one_only[produce]",
+        "one partition ended the worker|in vain",
+    ),
+    "always_together": Mutant(
+        "after a refusal all partitions are published together again, so that nobody knows whose record it was",
+        _always_together,
+        f"{_FAULTS}::test_an_error_that_comes_back_for_one_partition_stops_that_one_only[commit_transaction]",
+        "one partition ended the worker|in vain",
+    ),
+    "first_strike_pauses": Mutant(
+        "an error without a name pauses a partition the first time it comes",
+        _first_strike_pauses,
+        f"{_FAULTS}::test_an_error_that_comes_once_leaves_no_trace",
+        "nothing was to be left",
+    ),
+    "dead_letters_whole": Mutant(
+        "a dead letter is as large as its event, whatever its topic takes",
+        _dead_letters_whole,
+        "tests/codec/test_dead_letters.py::test_what_would_not_fit_is_cut_and_described",
         "assert",
     ),
     "outputs_by_topic": Mutant(

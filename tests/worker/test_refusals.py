@@ -6,8 +6,12 @@ from npstream.errors import Refused, StateCorrupt
 from npstream.worker.refusals import UNKNOWN, Refusals
 
 
-def refused(partition: int | None, strikes: int = 1) -> Refused:
-    return Refused("too large", partition, strikes)
+def refused(
+    partition: int | None, committed: int | None = None, strikes: int = 1, together: frozenset[int] = frozenset()
+) -> Refused:
+    error = Refused("too large", partition, strikes)
+    error.committed, error.together = committed, together
+    return error
 
 
 def is_refused(refusals: Refusals, partition: int, committed: int) -> bool:
@@ -18,23 +22,23 @@ def is_refused(refusals: Refusals, partition: int, committed: int) -> bool:
     return False
 
 
-def test_after_a_refusal_partitions_are_published_one_by_one_for_a_while() -> None:
-    """Whoever it was: then the next refusal has one suspect only."""
+def test_after_a_refusal_partitions_are_published_one_by_one_until_each_came_through() -> None:
+    """However long that takes: published, paused or given away, it is no suspect any more."""
     refusals = Refusals()
-    assert not refusals.apart(100.0)
+    assert not refusals.apart
 
-    refusals.note(refused(None), UNKNOWN, 100.0)
+    refusals.note(refused(None, together=frozenset({0, 2})), 100.0)
 
-    assert refusals.apart(100.0)
-    assert refusals.apart(109.9)
-    assert not refusals.apart(110.0)
+    for partition, left in ((1, True), (2, True), (0, False)):
+        refusals.clear(partition)
+        assert refusals.apart == left
 
 
 def test_nobody_is_refused_while_several_took_part() -> None:
     """An error without a partition condemns none."""
     refusals = Refusals()
-    for _ in range(5):
-        refusals.note(refused(None), UNKNOWN, 0.0)
+    for now in range(100):
+        refusals.note(refused(None), now)
 
     assert not any(is_refused(refusals, partition, offset) for partition in range(3) for offset in (UNKNOWN, 0, 7))
 
@@ -42,20 +46,40 @@ def test_nobody_is_refused_while_several_took_part() -> None:
 def test_a_partition_is_refused_at_the_offset_it_happened_at() -> None:
     """One that has moved on, or another, is not."""
     refusals = Refusals()
-    refusals.note(refused(1), 7, 0.0)
+    refusals.note(refused(1, committed=7), 0.0)
 
     assert [is_refused(refusals, 1, offset) for offset in (6, 7, 8)] == [False, True, False]
     assert not is_refused(refusals, 0, 7)
 
 
-def test_what_has_no_name_must_come_back() -> None:
-    """At the same offset: progress in between starts the count again."""
+def test_a_partition_without_a_committed_offset_is_refused_wherever_it_begins() -> None:
+    """Its beginning moves with the log, the refusal does not."""
     refusals = Refusals()
-    for offset in (7, 7, 8, 7, 7):
-        refusals.note(refused(1, strikes=3), offset, 0.0)
-        assert not is_refused(refusals, 1, offset)
-
-    refusals.note(refused(1, strikes=3), 7, 0.0)
+    refusals.note(refused(1), 0.0)
 
     with pytest.raises(StateCorrupt, match="too large"):
-        refusals.check(1, 7)
+        refusals.check(1, UNKNOWN)
+
+
+def test_what_has_no_name_must_come_back_often_enough() -> None:
+    """At the same offset: progress in between starts the count again."""
+    refusals = Refusals()
+    for now, offset in enumerate((7, 7, 8, 7, 7)):
+        refusals.note(refused(1, offset, strikes=3), 10.0 * now)
+        assert not is_refused(refusals, 1, offset)
+
+    refusals.note(refused(1, 7, strikes=3), 50.0)
+
+    assert is_refused(refusals, 1, 7)
+
+
+def test_what_has_no_name_must_come_back_for_long_enough() -> None:
+    """A hiccup may strike many times in a second."""
+    refusals = Refusals()
+    for now in (0.0, 0.2, 0.7, 1.7, 3.7):
+        refusals.note(refused(1, 7, strikes=3), now)
+        assert not is_refused(refusals, 1, 7)
+
+    refusals.note(refused(1, 7, strikes=3), 8.7)
+
+    assert is_refused(refusals, 1, 7)
