@@ -26,7 +26,7 @@ from tests.system.stream import stream, system_config
 
 _ROUND = 12
 """Events of each partition in a case."""
-_RECOVER_S = 15.0
+_PATIENT_S = 15.0
 """An outage that lasts longer ends the worker: as many sessions as a partition has strikes fit in."""
 
 
@@ -78,11 +78,11 @@ class FaultStage:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
 
-    def case(self, fault: Fault, *, restarts: bool = False) -> Outcome:
+    def case(self, fault: Fault, *, restarts: bool = False, recover_s: float = _PATIENT_S) -> Outcome:
         """Let a calm worker catch up, then let its calls fail; `restarts`: make it begin a new session first."""
         watch, stop, ended = _Watch(), threading.Event(), list[BaseException]()
         self._feed()
-        thread = threading.Thread(target=lambda: self._run(watch, stop, ended))
+        thread = threading.Thread(target=lambda: self._run(watch, stop, ended, recover_s))
         thread.start()
         try:
             eventually(lambda: bool(ended) or self._decided(watch) == frozenset(range(PARTITIONS)))
@@ -98,7 +98,9 @@ class FaultStage:
             thread.join(PATIENCE_S)
             assert not thread.is_alive(), "the worker did not stop"
 
-    def _run(self, watch: _Watch, stop: threading.Event, ended: list[BaseException]) -> None:
+    def _run(
+        self, watch: _Watch, stop: threading.Event, ended: list[BaseException], recover_s: float = _PATIENT_S
+    ) -> None:
         orphans = OrphanWatch()
 
         def connect() -> tuple[Broker, Log]:
@@ -106,7 +108,7 @@ class FaultStage:
             return KafkaBroker(config, stopping=stop.is_set, orphans=orphans), KafkaLog(config)
 
         origin = Origin(self._place.group, self._place.topics.events, self._config, Cadence(every_events=30))
-        limits = Limits(batch_max=10, recover_s=_RECOVER_S)
+        limits = Limits(batch_max=10, recover_s=recover_s)
         try:
             Worker(connect, origin, limits, time.monotonic, stop, watch).run()
         except BaseException as error:

@@ -180,15 +180,15 @@ def test_new_partitions_wait_for_room_in_the_output_topics(place: KafkaPlace, lo
     for grown in admin.create_partitions([NewPartitions(place.topics.events, 4)]).values():
         grown.result(timeout=10)
 
-    owner.poll_until(lambda: 3 in owner.failures)
-    assert "run `npstream init`" in str(owner.failures[3])
+    owner.poll_until(lambda: 3 in owner.waiting)
+    assert "run `npstream init`" in owner.waiting[3]
     log.append(Channel.EVENTS, 0, events(1))
     log.append(Channel.EVENTS, 3, events(1))
     assert set(owner.collect(1)) == {0}
     broker.close(5.0)
 
     again = joined(place.kafka_broker())
-    again.poll_until(lambda: 3 in again.failures)
+    again.poll_until(lambda: 3 in again.waiting)
     assert set(again.collect(1)) == {0}
 
 
