@@ -27,6 +27,9 @@ _MOMENT_S = 0.05
 """What librdkafka is asked in the moment in which it ends its membership, it never answers, and whoever asks holds
 the interpreter meanwhile. Closing calls back, and callbacks ask: they let that moment pass first."""
 
+_LEAVE_S = 5.0
+"""Longest wait for the coordinator to be reached; then the member is dropped as it is."""
+
 
 @dataclass(slots=True)
 class _Owned:
@@ -121,11 +124,21 @@ class Member:
         if orphans:
             self._listener_lets_go()
             self._listener = None
-            self._consumer.unsubscribe()  # unlike close, this makes a static member leave
+            self._leave()
             raise Retryable(
                 f"{self._topic}: {_partitions(orphans)} no owner though the group is stable: leaving it and joining "
                 "again, so that every partition is assigned"
             )
+
+    def _leave(self) -> None:
+        """Leave the group for good: a static member that is only closed keeps its place, and its assignment.
+
+        The client leaves when the partitions are given back, which happens inside a poll.
+        """
+        deadline = time.monotonic() + _LEAVE_S
+        self._consumer.unsubscribe()
+        while self._consumer.memberid() and time.monotonic() < deadline:
+            self._consumer.poll(_MOMENT_S)
 
     def _take_up(self, view: View) -> None:
         """Start with partitions that waited for the output topics to grow."""

@@ -67,9 +67,8 @@ def check(fault: Fault, outcome: Outcome) -> None:
         if fault.forever:
             assert HOSTILE in outcome.paused or what == "weather", f"it goes on for ever: {said}"
             return
-    blamed = fault.partition is not None and (
-        what == "refused" or (fault.call == MESSAGE and speaks_of_partition(KafkaError(int(fault.raised))))  # type: ignore[arg-type]
-    )
+    # What is refused by name is taken at its word: whoever was alone in that transaction is paused at once.
+    blamed = what == "refused" or (fault.call == MESSAGE and speaks_of_partition(KafkaError(int(fault.raised))))  # type: ignore[arg-type]
     assert blamed or (not outcome.paused and len(outcome.decided) == PARTITIONS), f"nothing was to be left: {said}"
 
 

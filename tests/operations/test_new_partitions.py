@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from npstream.cli import exits
 from npstream.kafka import KafkaLog
+from npstream.kafka.admin import Admin
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.contracts.builders import eventually
@@ -99,6 +100,8 @@ def test_new_partitions_are_served_and_the_old_ones_do_not_notice(site: Site, re
         site.feed(events(FIRST, seed=partition), partition)
     workers = [site.worker(f"worker-{n}").start() for n in range(2)]
     eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD)))
+    admin = Admin(site.config)
+    eventually(lambda: [len(member.partitions) for member in admin.group().members] == [1, 1])
     with Load(site) as load:
         grow(site)
         init = npstream("init", "--config", str(workers[0].config))
