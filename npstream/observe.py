@@ -158,7 +158,7 @@ _PROGRESS = (
 
 _WORKER = (
     Metric("npstream_assigned_partitions", "gauge", "partitions", "Partitions this worker owns.", WORKER),
-    Metric("npstream_paused_partitions", "gauge", "partitions", "Of these, those an operator must mend.", WORKER),
+    Metric("npstream_paused_partitions", "gauge", "partitions", "Of these, those that wait for an operator.", WORKER),
     Metric(
         "npstream_transaction_seconds",
         "histogram",

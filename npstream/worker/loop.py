@@ -24,6 +24,7 @@ from npstream.observe import Observer
 from npstream.partition import Step
 from npstream.port import Broker, Landing, Log
 from npstream.records import Batch, Record, Share
+from npstream.worker.limits import Limits
 from npstream.worker.reading import reading_of
 from npstream.worker.refusals import UNKNOWN, Refusals
 from npstream.worker.restore import Origin, restore
@@ -38,16 +39,6 @@ _TELL_S = 0.25
 """How partitions stand is told this often, however small the batches: a reading costs as much as ten events."""
 _UNTOLD_MAX_S = 1.0
 """Only committed state is told. Under load there is none at the end of a turn, so every second one commits at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of the loop, in records and seconds."""
-
-    batch_max: int = 2000
-    poll_s: float = 0.02
-    drain_s: float = 20.0
-    recover_s: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
