@@ -24,6 +24,9 @@ pytestmark = pytest.mark.timeout(600)
 
 OLD, NEW = 2, 4
 FIRST = 500
+_SLOW_S = 120.0
+_RESTARTS_MAX = 3
+"""Of all workers together: one leaves for the others' sake, and on a slow machine a commit may meet the rebalance."""
 
 
 @pytest.fixture
@@ -115,14 +118,14 @@ def test_new_partitions_are_served_and_the_old_ones_do_not_notice(site: Site, re
             restart(workers[1])
         elif restarted == "all at once":
             restart(*workers)
-        eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD, NEW)))
+        eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD, NEW)), _SLOW_S)
         print(f"new partitions were decided {time.monotonic() - began:.1f} s after they were there")
     eventually(lambda: all(decisions(site, partition) == load.sent for partition in range(OLD)))
     said = [line["cause"] for worker in workers for line in worker.lines("reset")]
     codes = [worker.terminate() for worker in workers]
 
     assert codes == [exits.OK, exits.OK]
-    assert len(said) <= 1, said
+    assert len(said) <= _RESTARTS_MAX, said
     audit = npstream("audit", "--config", str(workers[0].config))
     assert audit.returncode == exits.OK, audit.stdout + audit.stderr
 
