@@ -507,8 +507,9 @@ MUTANTS = {
     "always_together": Mutant(
         "after a refusal all partitions are published together again, so that nobody knows whose record it was",
         _always_together,
-        f"{_FAULTS}::test_an_error_that_comes_back_for_one_partition_stops_that_one_only[commit_transaction]",
-        "one partition ended the worker|in vain",
+        "tests/worker/test_refusals.py::"
+        "test_the_partition_that_is_refused_is_found_among_those_that_were_published_together",
+        "no progress for",
     ),
     "first_strike_pauses": Mutant(
         "an error without a name pauses a partition the first time it comes",

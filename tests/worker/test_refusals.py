@@ -1,9 +1,17 @@
 """Which partition is held to be the cause of a refusal, and when."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from npstream.errors import Refused, StateCorrupt
+from npstream.port import Landing
+from npstream.records import Channel, Share
+from npstream.testing import MortalBroker
 from npstream.worker.refusals import UNKNOWN, Refusals
+from tests.partition.builders import config, labelled
+from tests.worker.bench import Bench
 
 
 def refused(
@@ -83,3 +91,28 @@ def test_what_has_no_name_must_come_back_for_long_enough() -> None:
     refusals.note(refused(1, 7, strikes=3), 8.7)
 
     assert is_refused(refusals, 1, 7)
+
+
+class Picky(MortalBroker):
+    """Refuses every transaction with outputs of partition 0, without saying whose they are."""
+
+    def start_commit(self, shares: Sequence[Share]) -> Landing:
+        """Take it or not."""
+        if any(share.partition == 0 and share.outputs for share in shares):
+            raise Refused("a record is larger than its topic allows")
+        return super().start_commit(shares)
+
+
+def test_the_partition_that_is_refused_is_found_among_those_that_were_published_together(tmp_path: Path) -> None:
+    """The others are decided to their ends, it is paused where it was; with the cause gone it goes on from there."""
+    bench = Bench(tmp_path / "log.db", partitions=3)
+    for partition in range(3):
+        bench.feed(partition, labelled(200))
+
+    found = bench.run(config(), wrap=lambda broker: Picky(broker, lambda: None), batch_max=1000)
+
+    assert found.pauses.keys() == {0}
+    assert "larger than its topic allows" in found.pauses[0]
+    assert [len(bench.published(Channel.DECISIONS, partition)) for partition in range(3)] == [0, 200, 200]
+    bench.run(config())
+    assert [len(bench.published(Channel.DECISIONS, partition)) for partition in range(3)] == [200, 200, 200]
