@@ -19,7 +19,8 @@ from npstream.errors import Retryable
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, member_settings
-from npstream.kafka.errors import PASSING, translate
+from npstream.kafka.errors import translate
+from npstream.kafka.messages import is_passing
 
 _DOING = "taking over the places of dead workers"
 _POLL_S = 0.05
@@ -86,7 +87,7 @@ class _Impostor:
         with self._translated():
             message = self._consumer.poll(_POLL_S)
         error = None if message is None else message.error()
-        if error is not None and not error.retriable() and error.code() not in PASSING:
+        if error is not None and not is_passing(error):
             raise translate(error, _DOING, self._config)
 
     def close(self) -> None:

@@ -15,7 +15,8 @@ from npstream.errors import Retryable, StateCorrupt
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, reader_settings
 from npstream.kafka.connect import partition_counts
-from npstream.kafka.errors import PASSING, kafka_error, translate
+from npstream.kafka.errors import kafka_error, translate
+from npstream.kafka.messages import is_passing
 from npstream.port import Heartbeat
 from npstream.records import KeyValue, Pointer, Position
 
@@ -145,7 +146,7 @@ class StateReader:
 
     def _passing_or_raise(self, error: KafkaException, doing: str) -> None:
         found = kafka_error(error)
-        if found is None or not (found.retriable() or found.code() in PASSING):
+        if found is None or not is_passing(found):
             raise translate(error, doing, self._config) from error
 
     def close(self, timeout_s: float) -> None:
