@@ -5,7 +5,7 @@ instead of making it. Small models are enough: machine code depends on the types
 of arrays, not on their sizes.
 """
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import PartitionConfig
 from npstream.worker.warm import warm_up

@@ -15,13 +15,13 @@ from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
 from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
 from npstream.model import ALGORITHM, Model
+from npstream.monitor.dashboard import Dashboard, HttpConfig
+from npstream.monitor.status import Identity
+from npstream.monitor.stuck import StuckWatch, threshold_s
 from npstream.observe import Observer
-from npstream.ops.dashboard import Dashboard, HttpConfig
-from npstream.ops.secrets import Secrets
-from npstream.ops.status import Identity
-from npstream.ops.stuck import StuckWatch, threshold_s
 from npstream.partition import PartitionProcessor
 from npstream.port import Broker, Log, Steward
+from npstream.secrets import Secrets
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
 

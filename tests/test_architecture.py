@@ -14,8 +14,34 @@ PACKAGE = ROOT / "npstream"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 LINES_MAX = 400
 
+# What every room may import: values, errors, the ports, metrics, and what a process needs once.
+BASE = ("npstream", "records", "errors", "observe", "port", "failpoints", "jit", "logs", "secrets")
+# Commands may use every room; every other room names those it uses.
+COMMANDS = ("cli", "__main__")
+MAY_IMPORT = {
+    "demo": "replay partition client model report",
+    "testing": "app settings worker embedded client codec",
+    "app": "settings worker monitor kafka embedded partition codec model",
+    "settings": "worker kafka partition codec model",
+    "bench": "worker kafka partition codec model",
+    "worker": "partition codec model",
+    "replay": "data partition client codec model report",
+    "history": "data partition codec model report",
+    "study": "data model report",
+    "doctor": "monitor kafka partition codec model",
+    "monitor": "codec model report",
+    "kafka": "codec",
+    "embedded": "codec",
+    "data": "client codec",
+    "partition": "codec model",
+    "client": "codec",
+    "codec": "",
+    "model": "",
+    "report": "",
+}
+
 # All that a running worker may load. Tools and experiments may load more, later, in their own process.
-WORKER_ROOMS = ("app", "settings", "worker", "ops", "kafka", "embedded", "partition", "codec", "model")
+WORKER_ROOMS = ("app", "settings", "worker", "monitor", "kafka", "embedded", "partition", "codec", "model")
 # Of scipy the parts: numba loads its top for a version check where it is installed.
 NOT_IN_A_WORKER = ("sklearn", "scipy.special", "scipy.stats", "scipy.linalg", "pyarrow", "pandas", "matplotlib")
 
@@ -34,6 +60,22 @@ def imported(source: Path) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
+def imported_modules(source: Path) -> Iterator[str]:
+    """Every module of the package that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(source.read_text(), str(source))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "npstream")
+        elif isinstance(node, ast.ImportFrom) and node.module == "npstream":
+            yield from (f"npstream.{alias.name}" for alias in node.names if alias.name != "__version__")
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("npstream."):
+            yield node.module
+
+
+def room_of(module: str) -> str:
+    """The room a module lies in: the first name below the package."""
+    return [*module.split("."), "npstream"][1]
+
+
 def shipped_texts() -> Iterator[Path]:
     """Every text file of the project, without what was built or fetched."""
     yield from (path for path in ROOT.iterdir() if path.is_file() and path.suffix in _TEXT and path.name != ".git")
@@ -49,11 +91,21 @@ def module_name(source: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_only_the_model_names_numba() -> None:
-    """Compiled code lives in one room, so that the others stay readable and quick to import."""
-    elsewhere = [path for path in SOURCES if PACKAGE / "model" not in path.parents]
+def test_only_one_file_names_numba() -> None:
+    """Every compiled function carries the one decorator, so that no option of the compiler is set elsewhere."""
+    assert [str(path.relative_to(PACKAGE)) for path in SOURCES if "numba" in imported(path)] == ["jit.py"]
 
-    assert [str(path.relative_to(ROOT)) for path in elsewhere if "numba" in imported(path)] == []
+
+def test_each_room_imports_what_it_names() -> None:
+    """A room's imports are those of the table, no more and no fewer: a new edge is a decision, an unused one goes."""
+    found: dict[str, set[str]] = {}
+    for path in SOURCES:
+        room = room_of(module_name(path))
+        found.setdefault(room, set()).update({room_of(name) for name in imported_modules(path)} - {room, *BASE})
+
+    assert {room: set(names.split()) for room, names in MAY_IMPORT.items()} == {
+        room: names for room, names in found.items() if room not in (*BASE, *COMMANDS)
+    }
 
 
 def test_the_worker_path_loads_no_tool_library() -> None:
@@ -72,10 +124,11 @@ def test_the_worker_path_loads_no_tool_library() -> None:
     assert set(NOT_IN_A_WORKER) & set(done.stdout.split()) == set()
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_is_one_noun(source: Path) -> None:
+def test_a_file_is_one_noun() -> None:
     """No source file is longer than a reader can hold."""
-    assert len(source.read_text().splitlines()) <= LINES_MAX
+    lengths = {str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in SOURCES}
+
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_MAX} == {}
 
 
 def test_no_file_names_a_private_path() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npstream import client
-from npstream.codec.events import EventConfig, EventDecoder, Kind
+from npstream.codec.decoder import EventConfig, EventDecoder, Kind
 from npstream.errors import UsageError
 from npstream.records import Channel, Record
 from npstream.testing import Stage

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import orjson
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.records import Headers, Record

@@ -12,10 +12,10 @@ from typing import Literal
 
 import structlog
 
+from npstream.bench.bare import Answers, BareLoop
 from npstream.bench.stages import PROCESSING, Stopwatch, TimedBroker
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
-from npstream.kafka.bare import Answers, BareLoop
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from npstream.bench.bare import Answers
 from npstream.bench.events import Format, bench_config, bench_events, sample_decisions
 from npstream.bench.loops import Kind, LoopProcess, LoopSpec, Measured
+from npstream.bench.probe import Probe
+from npstream.bench.scratch import fill, make_topics, try_remove
 from npstream.bench.stages import STAGES
 from npstream.codec.position import encode_position
 from npstream.kafka import KafkaConfig
-from npstream.kafka.bare import Answers
-from npstream.kafka.probe import Probe
-from npstream.kafka.scratch import fill, make_topics, try_remove
 from npstream.records import Pointer, Position, Proof, Topics
 from npstream.worker import Limits
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from npstream.codec.events import EventDecoder
+from npstream.codec.decoder import EventDecoder
 from npstream.kafka import KafkaBroker
 from npstream.model import Model
 from npstream.port import Landing, Listener

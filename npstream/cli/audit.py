@@ -13,7 +13,7 @@ from npstream.cli.progress import progress
 from npstream.cli.tooling import opened, past_of, range_options
 
 if TYPE_CHECKING:
-    from npstream.backtest.audit import Verdict
+    from npstream.history.audit import Verdict
     from npstream.port import Log, Steward
     from npstream.settings import Settings
 
@@ -48,9 +48,9 @@ def audit(
     """Recompute a range of decisions and compare them with the published ones, bit for bit."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.audit_report import audit_json, audit_text
-    from npstream.backtest.inputs import partitions_of
+    from npstream.cli.ranges import partitions_of
     from npstream.errors import UsageError
+    from npstream.history.audit_report import audit_json, audit_text
 
     verdicts = []
     with opened(settings) as (log, steward):
@@ -79,10 +79,10 @@ def _audit_one(
     quiet: bool,
 ) -> "Verdict | None":
     """The verdict on one partition, None when the range holds nothing decided."""
-    from npstream.backtest.audit import audit as audit_partition
-    from npstream.backtest.audit import earliest
-    from npstream.backtest.inputs import offset_of
-    from npstream.backtest.published import decided_below, wait_settled
+    from npstream.cli.ranges import offset_of
+    from npstream.history.audit import audit as audit_partition
+    from npstream.history.audit import earliest
+    from npstream.history.published import decided_below, wait_settled
 
     position = steward.committed(partition)
     wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)

@@ -15,9 +15,9 @@ from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
 
 if TYPE_CHECKING:
-    from npstream.backtest.report import Run
-    from npstream.backtest.source import Source
     from npstream.model import Model
+    from npstream.replay.report import Run
+    from npstream.replay.source import Source
     from npstream.settings import Settings
 
 _Named = tuple[str, "Settings"]
@@ -85,8 +85,8 @@ def backtest(
 
 def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[str, ...]) -> list[_Named]:
     """Every set of settings to compare, all read before the first run. Raises `SettingsError` with all problems."""
-    from npstream.backtest.runs import named, variants
     from npstream.errors import SettingsError
+    from npstream.replay.variants import named, variants
 
     found: list[_Named] = []
     problems: list[str] = []
@@ -102,8 +102,8 @@ def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[s
 
 
 def _run(name: str, settings: "Settings", past: History, start_from: Path | None, *, quiet: bool) -> "Run":
-    from npstream.backtest.replay import replay
-    from npstream.backtest.report import Run
+    from npstream.replay.replay import replay
+    from npstream.replay.report import Run
     from npstream.settings import masked_dump
 
     config = settings.partition_config()
@@ -127,7 +127,7 @@ def _total(source: "Source") -> int:
 
 
 def _print(runs: list["Run"], report: Path | None, as_json: bool, source: str) -> None:
-    from npstream.backtest.report import to_csv, to_html, to_json, to_text
+    from npstream.replay.report import to_csv, to_html, to_json, to_text
 
     if report is not None:
         write_file(report / "report.html", to_html(runs, source))
@@ -149,7 +149,7 @@ def _stop_if_halted(runs: list["Run"]) -> None:
 
 
 def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
-    from npstream.backtest.forecast import forecast
+    from npstream.replay.forecast import forecast
 
     _, settings = wanted[0]
     with past.source(settings) as source:

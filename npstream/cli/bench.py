@@ -31,7 +31,7 @@ Exit codes: 0 measured; 2 wrong options."""
 @json_option
 def kernel(events: int, as_json: bool) -> None:
     """Events a second of the compiled kernel, beside the same algorithm in plain Python."""
-    from npstream.model.bench import bench_kernel
+    from npstream.bench.kernel import bench_kernel
 
     rows = bench_kernel(events=events)
     if as_json:
@@ -81,6 +81,6 @@ def pipeline(
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    from npstream.page import text_table
+    from npstream.report.page import text_table
 
     click.echo(text_table(list(rows[0]), [[f"{value}" for value in row.values()] for row in rows]))

@@ -20,7 +20,7 @@ from npstream.cli.writing import check_writable, write_file
 if TYPE_CHECKING:
     from npstream.demo.live import Feeder
     from npstream.demo.stream import DemoStream
-    from npstream.ops.dashboard import Dashboard
+    from npstream.monitor.dashboard import Dashboard
     from npstream.settings import Settings
 
 _PARTITIONS = 2
@@ -96,7 +96,7 @@ def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
 
 def _create_on_kafka(settings: "Settings") -> None:
     from npstream.kafka.admin import Admin
-    from npstream.kafka.blueprint import Wishes
+    from npstream.kafka.topics import Wishes
 
     assert settings.kafka is not None
     admin = Admin(settings.kafka.config(settings.topic_names()))
@@ -107,7 +107,7 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     """Feed and work until all is decided; answer the committed proof of each partition."""
     from npstream import app
     from npstream.demo.live import Feeder, WorkerThread
-    from npstream.ops.logs import configure
+    from npstream.logs import configure
 
     configure(settings.log.level, settings.log.format, sys.stderr, time.monotonic)
     dashboard = app.build_dashboard(settings)
@@ -194,9 +194,9 @@ def _proofs(settings: "Settings") -> list[str]:
 def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
     """Replay what was decided, beside its rivals; answer whether the replay gave the live decisions."""
     from npstream import app
-    from npstream.backtest.inputs import Range, topic_source
+    from npstream.cli.ranges import Range, topic_source
     from npstream.demo.story import picture, report, table, tell, to_json
-    from npstream.page import text_table
+    from npstream.report.page import text_table
 
     topic = settings.topic_names().events
     with closing(app.open_log(settings)) as log, waiting("replaying it beside its rivals", quiet=as_json):

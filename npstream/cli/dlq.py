@@ -12,7 +12,7 @@ from npstream.cli.options import config_option, echo_json, json_option, load_set
 from npstream.cli.tooling import one_partition_option, range_options
 
 if TYPE_CHECKING:
-    from npstream.ops.letters import Choice
+    from npstream.history.dead_letters import Choice
     from npstream.port import Log
     from npstream.settings import Settings
 
@@ -68,8 +68,8 @@ def list_letters(
     """Count dead letters by reason and show the first of them."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.lines import text_of
-    from npstream.ops.letters import chosen, counted, letter_json, list_text
+    from npstream.data.lines import text_of
+    from npstream.history.dead_letters import chosen, counted, letter_json, list_text
 
     with _opened(settings, only, reasons, begin, end) as (log, choice):
         found, few = counted(chosen(log, choice), limit)
@@ -99,9 +99,9 @@ def show(config: Path, assignments: tuple[str, ...], partition: int, offset: int
     """Show one dead letter in full: the event as it was sent, and what is wrong with it."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.lines import text_of
+    from npstream.data.lines import text_of
     from npstream.errors import UsageError
-    from npstream.ops.letters import chosen, letter_json, letter_text
+    from npstream.history.dead_letters import chosen, letter_json, letter_text
 
     with _opened(settings, (partition,), (), str(offset), str(offset + 1)) as (log, choice):
         found = list(chosen(log, choice))
@@ -145,8 +145,8 @@ def redrive(
     """Send dead letters back to the end of the events topic."""
     settings = load_settings(config, assignments)
 
-    from npstream.ops.letters import chosen, paced
-    from npstream.ops.letters import redrive as send_back
+    from npstream.history.dead_letters import chosen, paced
+    from npstream.history.dead_letters import redrive as send_back
 
     topic = settings.topic_names().events
     with _opened(settings, only, reasons, begin, end) as (log, choice):
@@ -170,10 +170,10 @@ def _opened(
     settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
 ) -> Iterator[tuple["Log", "Choice"]]:
     from npstream import app
-    from npstream.backtest.inputs import moment_ms, partitions_of
-    from npstream.codec.events import REASONS
+    from npstream.cli.ranges import moment_ms, partitions_of
+    from npstream.codec.decoder import REASONS
     from npstream.errors import UsageError
-    from npstream.ops.letters import Choice
+    from npstream.history.dead_letters import Choice
 
     unknown = [reason for reason in reasons if reason not in REASONS]
     if unknown:

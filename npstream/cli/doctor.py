@@ -13,8 +13,8 @@ from npstream.cli.options import config_option, echo_json, json_option, load_set
 from npstream.cli.progress import progress
 
 if TYPE_CHECKING:
-    from npstream.ops.doctor import Round
-    from npstream.ops.findings import Finding
+    from npstream.doctor.doctor import Round
+    from npstream.doctor.findings import Finding
     from npstream.port import Log
     from npstream.settings import Settings
 
@@ -44,8 +44,8 @@ def doctor(config: Path, assignments: tuple[str, ...], sample: int, no_wait: boo
     """Look for what will go wrong; each finding comes with its fix."""
     settings = load_settings(config, assignments)
 
-    from npstream.ops.doctor import Round
-    from npstream.ops.findings import counts_against, findings_json, findings_text
+    from npstream.doctor.doctor import Round
+    from npstream.doctor.findings import counts_against, findings_json, findings_text
 
     how = Round(sample, int(time.time() * 1000), time.monotonic, time.sleep, wait=not no_wait)
     if settings.embedded is not None:
@@ -59,12 +59,12 @@ def doctor(config: Path, assignments: tuple[str, ...], sample: int, no_wait: boo
 
 def _embedded(settings: "Settings", how: "Round", *, quiet: bool) -> tuple[list["Finding"], list[str]]:
     from npstream import app
+    from npstream.doctor.doctor import examine_file
+    from npstream.doctor.file_checks import RESTORE, check_pages
+    from npstream.doctor.findings import Finding
+    from npstream.doctor.group_checks import Patient
     from npstream.embedded import EmbeddedLog
     from npstream.errors import StateCorrupt
-    from npstream.ops.checkup import Patient
-    from npstream.ops.doctor import examine_file
-    from npstream.ops.file_checkup import RESTORE, check_pages
-    from npstream.ops.findings import Finding
 
     assert settings.embedded is not None
     name, topics = str(settings.embedded.path), settings.topic_names()
@@ -92,9 +92,9 @@ def _records(log: "Log") -> int:
 
 
 def _kafka(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:
+    from npstream.doctor.doctor import examine_cluster
+    from npstream.doctor.group_checks import Patient
     from npstream.kafka import KafkaLog, KafkaSteward
-    from npstream.ops.checkup import Patient
-    from npstream.ops.doctor import examine_cluster
 
     assert settings.kafka is not None
     topics = settings.topic_names()

@@ -16,7 +16,7 @@ from npstream.cli.exits import FAILED
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
-    from npstream.experiments.study import Report, Study
+    from npstream.study.study import Report, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> 
     Example:
       npstream experiment streams --data DATA --gates
     """
-    from npstream.experiments import streams as module
-    from npstream.experiments.data import Source
+    from npstream.study import streams as module
+    from npstream.study.datasets import Source
 
     _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
@@ -127,7 +127,7 @@ def stress(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     Example:
       npstream experiment stress --gates
     """
-    from npstream.experiments import stress as module
+    from npstream.study import stress as module
 
     _run(options, module.study(names=sets, seeds=seeds, quick=options.quick), gates)
 
@@ -144,8 +144,8 @@ def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     Example:
       npstream experiment delays --data DATA --gates
     """
-    from npstream.experiments import delays as module
-    from npstream.experiments.data import Source
+    from npstream.study import delays as module
+    from npstream.study.datasets import Source
 
     _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
@@ -206,8 +206,8 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment banana --data DATA
     """
-    from npstream.experiments import banana as module
-    from npstream.experiments.data import Source
+    from npstream.study import banana as module
+    from npstream.study.datasets import Source
 
     study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
     _run(options, study)
@@ -224,17 +224,17 @@ def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment large --data DATA --permutations 5
     """
-    from npstream.experiments import large as module
-    from npstream.experiments.data import Source
+    from npstream.study import large as module
+    from npstream.study.datasets import Source
 
     study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
     _run(options, study)
 
 
 def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> "Study":
-    from npstream.experiments import protocol
-    from npstream.experiments import table as module
-    from npstream.experiments.data import Source
+    from npstream.study import protocol
+    from npstream.study import table as module
+    from npstream.study.datasets import Source
 
     return module.study(
         Source(options.data),
@@ -248,8 +248,8 @@ def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations
 
 def _run(options: Common, study: "Study", gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
-    from npstream.experiments.pool import run_all
-    from npstream.experiments.results import Results
+    from npstream.study.pool import run_all
+    from npstream.study.results import Results
 
     if not study.tasks:
         raise UsageError(f"{study.name}: nothing to run with these options; see --help")
@@ -269,7 +269,7 @@ def _run(options: Common, study: "Study", gates: bool = False) -> None:
 
 
 def _write(out: Path, name: str, report: "Report") -> None:
-    from npstream.page import Section, page
+    from npstream.report.page import Section, page
 
     verdicts = [Section(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
     (out / f"{name}.html").write_text(page(f"npstream experiment {name}", [*report.sections, *verdicts]))
@@ -278,7 +278,7 @@ def _write(out: Path, name: str, report: "Report") -> None:
 
 
 def _print(out: Path, study: "Study", report: "Report") -> None:
-    from npstream.page import text_table
+    from npstream.report.page import text_table
 
     for section in report.sections:
         click.secho(section.heading, bold=True)

@@ -32,10 +32,10 @@ def explain(
     """Recompute one decision: score, threshold in force, reason, and which features moved it."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.explain import explain as explain_event
-    from npstream.backtest.explain import explain_json, explain_text
-    from npstream.backtest.inputs import partitions_of
     from npstream.cli.exits import FAILED
+    from npstream.cli.ranges import partitions_of
+    from npstream.history.explain import explain as explain_event
+    from npstream.history.explain import explain_json, explain_text
 
     with opened(settings) as (log, _):
         partitions_of(log, settings.topic_names().events, (partition,))

@@ -45,8 +45,8 @@ def export(
     from contextlib import closing
 
     from npstream import app
-    from npstream.backtest.inputs import Range, topic_source
-    from npstream.backtest.lines import to_line
+    from npstream.cli.ranges import Range, topic_source
+    from npstream.data.lines import to_line
     from npstream.errors import UsageError
 
     to_stdout = str(file) == "-"

@@ -69,7 +69,7 @@ def _init_kafka(
     settings: "Settings", partitions: int, replication: int, hours: int | None, dry_run: bool, *, quiet: bool
 ) -> list[str]:
     from npstream.kafka.admin import Admin
-    from npstream.kafka.blueprint import Wishes, summary
+    from npstream.kafka.topics import Wishes, summary
 
     assert settings.kafka is not None
     admin = Admin(settings.kafka.config(settings.topic_names()))

@@ -9,8 +9,8 @@ from npstream.cli.options import config_option, echo_json, json_option, load_set
 from npstream.cli.tooling import opened, past_of
 
 if TYPE_CHECKING:
-    from npstream.backtest.rebuild import Past
     from npstream.codec.snapshot import Snapshot
+    from npstream.history.rebuild import Past
     from npstream.port import Log, Steward
     from npstream.settings import Settings
 
@@ -51,7 +51,7 @@ def inspect(
     """Show what a partition's checkpoint holds."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.inputs import partitions_of
+    from npstream.cli.ranges import partitions_of
     from npstream.errors import UsageError
 
     if partition is None and (at is not None or history or diff is not None or export is not None):
@@ -73,9 +73,9 @@ def inspect(
 
 
 def _overview(settings: "Settings", log: "Log", partitions: list[int], as_json: bool) -> None:
-    from npstream.backtest.inspect import describe
-    from npstream.backtest.inspect_report import overview_text
     from npstream.errors import UsageError
+    from npstream.history.inspect import describe
+    from npstream.history.inspect_report import overview_text
 
     newest = [past_of(settings, log, partition).history.newest for partition in partitions]
     cards = [describe(kept.snapshot) for kept in newest if kept is not None]
@@ -86,9 +86,9 @@ def _overview(settings: "Settings", log: "Log", partitions: list[int], as_json: 
 
 def _pick(past: "Past", steward: "Steward", at: int | None) -> "Snapshot":
     """The snapshot the committed position points to, or the kept one at an offset. Raises `UsageError` without one."""
-    from npstream.backtest.rebuild import kept_at
     from npstream.codec.chunks import join
     from npstream.codec.snapshot import decode_snapshot
+    from npstream.history.rebuild import kept_at
 
     position = steward.committed(past.partition) if at is None else None
     if position is not None:
@@ -97,8 +97,8 @@ def _pick(past: "Past", steward: "Steward", at: int | None) -> "Snapshot":
 
 
 def _one(snapshot: "Snapshot", steward: "Steward", as_json: bool) -> None:
-    from npstream.backtest.inspect import describe
-    from npstream.backtest.inspect_report import describe_text
+    from npstream.history.inspect import describe
+    from npstream.history.inspect_report import describe_text
 
     card = describe(snapshot)
     position = steward.committed(snapshot.partition)
@@ -107,15 +107,15 @@ def _one(snapshot: "Snapshot", steward: "Steward", as_json: bool) -> None:
 
 
 def _history(past: "Past", as_json: bool) -> None:
-    from npstream.backtest.inspect_report import history_json, history_text
+    from npstream.history.inspect_report import history_json, history_text
 
     echo_json(history_json(past.history)) if as_json else click.echo(history_text(past.history))
 
 
 def _diff(past: "Past", offsets: tuple[int, int], as_json: bool) -> None:
-    from npstream.backtest.inspect import describe
-    from npstream.backtest.inspect_report import difference, difference_text
-    from npstream.backtest.rebuild import kept_at
+    from npstream.history.inspect import describe
+    from npstream.history.inspect_report import difference, difference_text
+    from npstream.history.rebuild import kept_at
 
     cards: list[dict[str, Any]] = [describe(kept_at(past, offset).snapshot) for offset in offsets]
     found = difference(*cards)
@@ -123,8 +123,8 @@ def _diff(past: "Past", offsets: tuple[int, int], as_json: bool) -> None:
 
 
 def _export(snapshot: "Snapshot", path: Path, as_json: bool) -> None:
-    from npstream.backtest.inspect import model_file
     from npstream.errors import UsageError
+    from npstream.history.inspect import model_file
 
     data = model_file(snapshot)
     try:

@@ -37,7 +37,7 @@ def lag(
     """Show records and seconds between the group's position and the end of each partition."""
     settings = load_settings(config, assignments)
 
-    from npstream.ops.behind import behind, behind_json, behind_text
+    from npstream.monitor.group_lag import behind, behind_json, behind_text
     from npstream.records import Channel
 
     looks = 0

@@ -55,7 +55,7 @@ def produce(
     settings = load_settings(config, assignments)
 
     from npstream import app
-    from npstream.backtest.messages import messages_of_file
+    from npstream.data.messages import messages_of_file
 
     outgoing = messages_of_file(file, settings.partition_config().events, delay, label)
     log = app.open_log(settings)

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.moving import move, moving_options
 from npstream.cli.options import config_option, json_option, load_settings, set_option
+from npstream.cli.repositioning import move, moving_options
 
 if TYPE_CHECKING:
-    from npstream.backtest.moves import Move, Order
-    from npstream.backtest.rebuild import Past
+    from npstream.history.rebuild import Past
+    from npstream.history.reposition import Move, Order
     from npstream.port import Log
     from npstream.records import Position
 
@@ -51,7 +51,7 @@ def recover(
     """Bring back lost positions and lost checkpoints. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.moves import plan_recovery
+    from npstream.history.reposition import plan_recovery
 
     def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
         return plan_recovery(past, stood, order, settings.partition_config(), settings.start_at())

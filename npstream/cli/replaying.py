@@ -12,9 +12,9 @@ from npstream.cli.options import environment
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
-    from npstream.backtest.event_file import EventFile
-    from npstream.backtest.inputs import Range
-    from npstream.backtest.source import Source
+    from npstream.cli.ranges import Range
+    from npstream.replay.event_file import EventFile
+    from npstream.replay.source import Source
     from npstream.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,7 +86,7 @@ class History:
             yield self.file.source(settings.partition_config().events, topic, self.partitions, self.delay)
             return
         from npstream import app
-        from npstream.backtest.inputs import topic_source
+        from npstream.cli.ranges import topic_source
 
         with closing(app.open_log(settings)) as log:
             yield topic_source(log, topic, self.where)
@@ -107,8 +107,8 @@ def history(
     delay: int = 0,
 ) -> History:
     """What a command line points at, the file read. Raises `UsageError` for what cannot go together."""
-    from npstream.backtest.event_file import open_file
-    from npstream.backtest.inputs import Range
+    from npstream.cli.ranges import Range
+    from npstream.replay.event_file import open_file
 
     if file is not None and (begin or end or only):
         raise UsageError("--from, --to and --partition choose a part of a topic; with a file leave them out")

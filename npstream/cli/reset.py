@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.moving import move, moving_options
 from npstream.cli.options import config_option, json_option, load_settings, set_option
+from npstream.cli.repositioning import move, moving_options
 
 if TYPE_CHECKING:
-    from npstream.backtest.moves import Move, Order
-    from npstream.backtest.rebuild import Past
+    from npstream.history.rebuild import Past
+    from npstream.history.reposition import Move, Order
     from npstream.port import Log
     from npstream.records import Position
 
@@ -56,9 +56,9 @@ def reset(
     settings = load_settings(config, assignments)
 
     from npstream import app
-    from npstream.backtest.inputs import offset_of
-    from npstream.backtest.moves import plan_fresh, plan_kept
+    from npstream.cli.ranges import offset_of
     from npstream.errors import UsageError
+    from npstream.history.reposition import plan_fresh, plan_kept
     from npstream.records import Channel
 
     if keep_model and start_from is not None:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.moving import move, moving_options
 from npstream.cli.options import config_option, json_option, load_settings, set_option
+from npstream.cli.repositioning import move, moving_options
 
 if TYPE_CHECKING:
-    from npstream.backtest.moves import Move, Order
-    from npstream.backtest.rebuild import Past
+    from npstream.history.rebuild import Past
+    from npstream.history.reposition import Move, Order
     from npstream.port import Log
     from npstream.records import Position
 
@@ -49,9 +49,9 @@ def rollback(
     """Return partitions to a kept checkpoint, an offset or a time. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
 
-    from npstream.backtest.inputs import offset_of
-    from npstream.backtest.moves import plan_rollback
+    from npstream.cli.ranges import offset_of
     from npstream.errors import UsageError
+    from npstream.history.reposition import plan_rollback
 
     if (checkpoint is None) == (to is None):
         raise UsageError("say where to: --to-checkpoint OFFSET or --to WHEN, one of them")

@@ -35,8 +35,8 @@ def run(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     settings = load_settings(config, (*assignments, "log.format=json") if as_json else assignments)
 
     from npstream import app
+    from npstream.logs import configure
     from npstream.observe import Observer
-    from npstream.ops.logs import configure
 
     configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, app.secrets_of(settings))
     stop = threading.Event()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from npstream.backtest.rebuild import Past
+    from npstream.history.rebuild import Past
     from npstream.port import Log, Steward
     from npstream.settings import Settings
 
@@ -44,7 +44,7 @@ def opened(settings: "Settings") -> Iterator[tuple["Log", "Steward"]]:
 def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":
     """What the topics still tell of one partition of these settings' group."""
     from npstream import app
-    from npstream.backtest.rebuild import read_past
+    from npstream.history.rebuild import read_past
 
     origin = app.origin_of(settings)
     return read_past(log, origin.group, origin.topic, partition, origin.seed)

@@ -13,8 +13,8 @@ from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
 
 if TYPE_CHECKING:
-    from npstream.backtest.report import Run
-    from npstream.backtest.source import Source
+    from npstream.replay.report import Run
+    from npstream.replay.source import Source
     from npstream.settings import Settings
 
 
@@ -92,9 +92,9 @@ def train(
 def _compare(
     settings: "Settings", source: "Source", holdout: int, partitions: tuple[int, ...], *, quiet: bool
 ) -> list["Run"]:
-    from npstream.backtest.report import Run
-    from npstream.backtest.split import hold_back
-    from npstream.backtest.train import compare, train
+    from npstream.replay.report import Run
+    from npstream.replay.split import hold_back
+    from npstream.replay.train import compare, train
     from npstream.settings import masked_dump
 
     config = settings.partition_config()
@@ -112,7 +112,7 @@ def _compare(
 
 
 def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) -> dict[str, Any]:
-    from npstream.backtest.train import model_file, train
+    from npstream.replay.train import model_file, train
 
     config = settings.partition_config()
     with progress("learning from all", _size(source), quiet=quiet) as advance:
@@ -135,7 +135,7 @@ def _size(source: "Source") -> int:
 
 
 def _print(past: History, trained: dict[str, Any], runs: list["Run"], report: Path | None, as_json: bool) -> None:
-    from npstream.backtest.report import to_csv, to_html, to_json, to_text
+    from npstream.replay.report import to_csv, to_html, to_json, to_text
 
     if report is not None:
         write_file(report / "report.html", to_html(runs, f"The last events of {past.name}"))

@@ -17,10 +17,10 @@ from npstream.cli.writing import check_writable, write_file
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
-    from npstream.backtest.candidates import Candidate
-    from npstream.backtest.tune import Search, Trial
     from npstream.model import Params
     from npstream.partition import PartitionConfig
+    from npstream.replay.candidates import Candidate
+    from npstream.replay.tune import Search, Trial
     from npstream.settings import Settings
 
 _SHOWN = 5
@@ -91,7 +91,7 @@ def tune(
     The NP-score is the share of targets missed, plus what the false-positive rate
     is above tau, in units of tau. The first trial is the settings as they are.
     """
-    from npstream.backtest.tune import Search
+    from npstream.replay.tune import Search
 
     check_writable(out)
     past = history(file, label, begin, end, only, partitions, delay)
@@ -158,8 +158,8 @@ class _Bench:
 def _search(
     search: "Search", past: History, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
 ) -> list["Trial"]:
-    from npstream.backtest.trials import Trials
-    from npstream.backtest.tune import in_memory, tune
+    from npstream.replay.trials import Trials
+    from npstream.replay.tune import in_memory, tune
 
     with past.source(settings) as source:
         past.say_columns(settings, quiet=quiet)
@@ -175,7 +175,7 @@ def _one(advance: Callable[[int], None]) -> "Callable[[Trial], None]":
 
 
 def _print(trials: list["Trial"], best: "Trial", out: Path, as_json: bool) -> None:
-    from npstream.page import text_table
+    from npstream.report.page import text_table
 
     if as_json:
         found = [_json(trial) for trial in trials]

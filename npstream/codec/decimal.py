@@ -7,7 +7,7 @@ that more digits would be needed.
 
 import numpy as np
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 
 _LOWEST, _HIGHEST = -342, 308
 _EXACT_LOWEST, _EXACT_HIGHEST = -27, 55

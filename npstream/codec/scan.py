@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npstream.codec.decimal import to_double
-from npstream.model.jit import DISABLED, jit
+from npstream.jit import DISABLED, jit
 
 Text = NDArray[np.uint8]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from npstream import client
 from npstream.client import Message
-from npstream.model.intervals import wilson
 from npstream.port import Log
 from npstream.records import Channel
+from npstream.report.intervals import wilson
 
 _CHUNK = 250
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.backtest.replay import Result, replay
-from npstream.backtest.source import TopicSource
 from npstream.demo.stream import DemoStream
-from npstream.figure import Figure, Line, Rule, svg
 from npstream.model import Model, Params
-from npstream.model.evaluate import Rates, rates
-from npstream.page import Section, Table, page
 from npstream.partition import PartitionConfig
+from npstream.replay.replay import Result, replay
+from npstream.replay.source import TopicSource
+from npstream.report.figure import Figure, Line, Rule, svg
+from npstream.report.page import Section, Table, page
+from npstream.report.rates import Rates, rates
 
 _WINDOW = 6
 """Samples in one window of the curves: some 3,000 events, so that a rate of 2% has 60 alarms behind it."""

@@ -20,12 +20,12 @@ from confluent_kafka.admin import (
 )
 
 from npstream.errors import Retryable
-from npstream.kafka.blueprint import Action, Alter, Create, Grow, TopicState, Wishes, done, plan
 from npstream.kafka.clients import Sink, new_admin
 from npstream.kafka.config import KafkaConfig, common_settings
 from npstream.kafka.connect import unreachable
 from npstream.kafka.errors import kafka_error, translate
 from npstream.kafka.group import assigned_partitions, find_group
+from npstream.kafka.topics import Action, Alter, Create, Grow, TopicState, Wishes, done, plan
 
 _T = TypeVar("_T")
 _LOOK_AGAIN_S = 0.05

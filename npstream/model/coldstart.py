@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
+from npstream.jit import jit
 from npstream.model.generator import cauchy, normal
-from npstream.model.jit import jit
 from npstream.model.threshold import Floats
 
 RBF, LAPLACIAN, MATERN = range(3)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 from npstream.model.maths import log, sincos
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

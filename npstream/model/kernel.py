@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from npstream.jit import jit, jit_inline
 from npstream.model.generator import uniform
-from npstream.model.jit import jit, jit_inline
 from npstream.model.maths import exp
 from npstream.model.network import GAMMA, PRIOR, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen

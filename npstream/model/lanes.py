@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 
 
 @jit

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 
 # x + _ROUND - _ROUND is x rounded to the nearest integer for |x| < 2**51.
 _ROUND = 6755399441055744.0

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.errors import SettingsError
+from npstream.jit import DISABLED
 from npstream.model import coldstart, kernel
 from npstream.model import threshold as gate
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
-from npstream.model.jit import DISABLED
 from npstream.model.network import BIAS, GAMMA, PRIOR
 from npstream.model.outcome import Op, Outcome, empty_rows
 from npstream.model.params import Params

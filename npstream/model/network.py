@@ -11,7 +11,7 @@ vector code. Equation numbers are those of Can and Ozkan (2020).
 import math
 from typing import NamedTuple
 
-from npstream.model.jit import jit, jit_inline
+from npstream.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
 from npstream.model.maths import sincos
 from npstream.model.threshold import Floats

@@ -6,7 +6,7 @@ from it; lowest and highest winsorised value in one-class mode.
 
 import math
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 from npstream.model.lanes import lane_sum
 from npstream.model.threshold import Floats
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model.jit import jit
+from npstream.jit import jit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

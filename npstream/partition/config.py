@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.errors import SettingsError
 from npstream.model import Params
 

@@ -13,17 +13,17 @@ from typing import Any, Self
 import orjson
 
 from npstream.codec.decisions import default_id
-from npstream.codec.events import Decoded, EventDecoder, Kind
+from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.codec.snapshot import Snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
-from npstream.partition.cap import DeadLetterCap
-from npstream.partition.chain import Chain
 from npstream.partition.config import PartitionConfig
+from npstream.partition.counters import Tally
+from npstream.partition.dead_letter_cap import DeadLetterCap
+from npstream.partition.operations import Operations, Plan, all_labelled, rows_of
+from npstream.partition.outputs import Publisher
 from npstream.partition.pending import Entry, Pending, id_hash
-from npstream.partition.plan import Operations, Plan, all_labelled, rows_of
-from npstream.partition.publisher import Publisher
-from npstream.partition.tally import Tally
+from npstream.partition.proof import Chain
 from npstream.records import Output, Proof, Record
 
 

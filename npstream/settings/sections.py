@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import LabelConfig
 from npstream.port import Start

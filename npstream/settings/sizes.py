@@ -5,8 +5,8 @@ from typing import Protocol
 
 from npstream.model.state import empty_state, named_arrays
 from npstream.partition import PartitionConfig
-from npstream.partition.chain import BLOCK
 from npstream.partition.pending import EARLY_MAX, GONE_MAX
+from npstream.partition.proof import BLOCK
 
 SNAPSHOT_MAX_BYTES = 64 * 2**20
 """Largest snapshot accepted: some 75 chunks in one transaction, a second or two to write and to read."""

@@ -2,7 +2,7 @@
 
 from npstream.worker.limits import Limits
 from npstream.worker.loop import Worker
+from npstream.worker.partition_task import Cadence, PartitionTask
 from npstream.worker.restore import Origin, restore
-from npstream.worker.task import Cadence, PartitionTask
 
 __all__ = ["Cadence", "Limits", "Origin", "PartitionTask", "Worker", "restore"]

@@ -25,10 +25,10 @@ from npstream.partition import Step
 from npstream.port import Broker, Landing, Log
 from npstream.records import Batch, Record, Share
 from npstream.worker.limits import Limits
+from npstream.worker.partition_task import PartitionTask
 from npstream.worker.reading import reading_of
 from npstream.worker.refusals import UNKNOWN, Refusals
 from npstream.worker.restore import Origin, restore
-from npstream.worker.task import PartitionTask
 
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _HEALTHY_S = 10.0

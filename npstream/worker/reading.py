@@ -1,7 +1,7 @@
 """What an observer is told of one partition, taken between two events."""
 
 from npstream.observe import Reading
-from npstream.worker.task import PartitionTask
+from npstream.worker.partition_task import PartitionTask
 
 
 def reading_of(task: PartitionTask) -> Reading:

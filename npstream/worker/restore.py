@@ -17,7 +17,7 @@ from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Broker, Log, Start
 from npstream.records import Channel, KeyValue, Position
-from npstream.worker.task import Cadence, PartitionTask
+from npstream.worker.partition_task import Cadence, PartitionTask
 
 
 @dataclass(frozen=True, slots=True)

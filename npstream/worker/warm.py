@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from npstream.codec.events import EventDecoder
+from npstream.codec.decoder import EventDecoder
 from npstream.model import Model, Op
 from npstream.partition import PartitionConfig
 from npstream.worker.collector import calm_collector

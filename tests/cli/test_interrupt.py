@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from npstream.cli.exits import INTERRUPTED
-from tests.backtest.data import write_npz
 from tests.cli.lines import ENTRY, PYTHON, npstream
+from tests.replay.data import write_npz
 
 _QUICK = ("--set", "model.D=8", "--set", "model.tau=0.1", "--jobs", "2")
 

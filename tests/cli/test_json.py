@@ -10,8 +10,8 @@ import pytest
 from npstream import client
 from npstream.cli.exits import FAILED, OK
 from npstream.testing import Stage
-from tests.backtest.data import write_npz
 from tests.cli.lines import SMALL, leaves, npstream, settings_file
+from tests.replay.data import write_npz
 
 Arguments = Callable[[Path], list[str]]
 

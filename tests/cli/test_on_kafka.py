@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from npstream.cli.exits import OK
-from tests.backtest.data import event_lines, write_lines
 from tests.broker import Kafka
 from tests.cli.lines import npstream, settings_file
+from tests.replay.data import event_lines, write_lines
 
 COUNT = len(event_lines(400))
 

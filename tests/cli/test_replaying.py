@@ -15,8 +15,8 @@ from npstream.observe import Observer
 from npstream.records import Channel, Position, Record
 from npstream.settings import load
 from npstream.testing import Stage
-from tests.backtest.data import event_lines, late_lines, rows, write_lines, write_npz
 from tests.cli.lines import ENTRY, PYTHON, SMALL, npstream, settings_file
+from tests.replay.data import event_lines, late_lines, rows, write_lines, write_npz
 
 QUICK = ("--set", "model.D=8", "--set", "model.tau=0.1")
 

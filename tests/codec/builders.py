@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from npstream.codec.events import Decoded
+from npstream.codec.decoder import Decoded
 from npstream.records import Headers, Record
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.records import Headers
 
 Row = tuple[Any, ...]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.codec.events import REASONS, EventConfig, EventDecoder, Kind
+from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
 from npstream.records import UNREADABLE_HEADERS, Record
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from npstream.codec.events import EventConfig, EventDecoder, Kind
+from npstream.codec.decoder import EventConfig, EventDecoder, Kind
 from npstream.records import Headers, Record
 from tests.codec.builders import f32, reasons, record, rows
 

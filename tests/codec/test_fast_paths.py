@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from npstream.codec import f32_events, json_events
 from npstream.codec.cells import cells, id_words, words
 from npstream.codec.decisions import REASON_NAMES, Decision, encode_decision, encode_decisions
+from npstream.codec.decoder import EventConfig, EventDecoder
 from npstream.codec.envelope import OFFSET_HEADER, TRACE_HEADERS, decision_headers, many_decision_headers
-from npstream.codec.events import EventConfig, EventDecoder
 from npstream.records import Headers, Record
 from tests.codec.builders import record, rows
 from tests.codec.naive_events import naive_f32_row, naive_row

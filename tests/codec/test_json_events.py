@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from npstream.codec.events import EventConfig, EventDecoder, Kind
+from npstream.codec.decoder import EventConfig, EventDecoder, Kind
 from npstream.records import Record
 from tests.codec.builders import event, reasons, record, rows
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from npstream.codec.decimal import to_double
-from npstream.codec.events import Decoded, EventConfig, EventDecoder
+from npstream.codec.decoder import Decoded, EventConfig, EventDecoder
 from npstream.codec.scan import ID_BEGIN, read_events
 from npstream.records import Record
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npstream.codec.events import EventConfig, EventDecoder, Kind
+from npstream.codec.decoder import EventConfig, EventDecoder, Kind
 from npstream.codec.screen import HEADERS_MAX_BYTES, KEY_MAX_BYTES, headers_bytes, unusable
 from npstream.records import UNREADABLE_HEADERS, Headers, Record
 from tests.codec.builders import rows

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
-from npstream.kafka.blueprint import Alter, Wishes
+from npstream.kafka.topics import Alter, Wishes
 from npstream.port import Broker, Log
 from npstream.records import Channel, Topics
 

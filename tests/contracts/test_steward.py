@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from npstream.backtest.takeover import commit_alone, require_nobody
 from npstream.embedded import EmbeddedSteward
 from npstream.errors import NpstreamError, UsageError
+from npstream.history.sole_member import commit_alone, require_nobody
 from npstream.kafka import KafkaSteward
 from npstream.port import Broker, Log, Steward
 from npstream.records import Channel

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from npstream.backtest.inputs import Range, topic_source
-from npstream.backtest.replay import replay
+from npstream.cli.ranges import Range, topic_source
 from npstream.demo.story import Story, picture, report, table, tell, to_json
 from npstream.demo.stream import DemoStream, make_stream
-from npstream.model.evaluate import Rates
+from npstream.replay.replay import replay
+from npstream.report.rates import Rates
 from npstream.testing import Stage
 
 SETTINGS = {"topics": {"events": "demo"}, "model": {"d": 2, "D": 20, "tau": 0.05}}

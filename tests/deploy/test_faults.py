@@ -9,7 +9,7 @@ import yaml
 from tests.deploy.queries import selectors
 from tests.deploy.test_alerts import RULES, alerts
 from tests.deploy.tools import promtool, run, said
-from tests.ops.stage import Sample, Stage, events, handled
+from tests.monitor.stage import Sample, Stage, events, handled
 
 RUBBISH = b"not an event"
 SICK_MINUTES, PAUSED_MINUTES = 30, 10

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from npstream.cli import cli
-from npstream.kafka.blueprint import Create, Wishes, plan
+from npstream.kafka.topics import Create, Wishes, plan
 from npstream.records import Topics
 from tests.deploy import chart
 

@@ -10,7 +10,7 @@ import yaml
 
 from npstream.cli import cli
 from npstream.cli.exits import FATAL, SETTINGS, STATE
-from npstream.ops.watchdog import EXIT_STUCK
+from npstream.monitor.watchdog import EXIT_STUCK
 from npstream.settings import from_mapping, sizes
 from tests.deploy import chart
 from tests.deploy.queries import complaints

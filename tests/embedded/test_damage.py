@@ -13,8 +13,8 @@ from npstream.cli.exits import FAILED, FATAL, OK, STATE, USAGE
 from npstream.errors import NpstreamError
 from npstream.records import Channel
 from npstream.testing import Stage
-from tests.backtest.stages import SETTINGS, mixed, stage, tamper
 from tests.cli.lines import Done, npstream
+from tests.history.stages import SETTINGS, mixed, stage, tamper
 
 SEEDS = range(48)
 MARKS = [b"npstream-offset", b"traceparent", b'"chain"', b"NPCK", b'"params"', b"/change/", b"CREATE TABLE"]

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 from npstream.errors import Fatal, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
-from npstream.kafka.blueprint import Wishes
+from npstream.kafka.topics import Wishes
 from npstream.records import Channel, Topics
 from tests.broker import JarKafka, create_topics
 from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share

@@ -3,7 +3,7 @@
 from confluent_kafka import Producer
 
 from npstream.kafka import KafkaLog
-from npstream.ops.stuck import Stuck, StuckWatch, threshold_s
+from npstream.monitor.stuck import Stuck, StuckWatch, threshold_s
 from npstream.port import Ends
 from npstream.records import Channel, Topics
 from tests.contracts.builders import events, eventually

@@ -18,11 +18,11 @@ from typing import Any
 import structlog
 
 from npstream import __version__, app
+from npstream.logs import configure
 from npstream.model import ALGORITHM
+from npstream.monitor.dashboard import Dashboard, HttpConfig
+from npstream.monitor.status import Identity
 from npstream.observe import Observer
-from npstream.ops.dashboard import Dashboard, HttpConfig
-from npstream.ops.logs import configure
-from npstream.ops.status import Identity
 from npstream.port import Broker, Log
 from npstream.settings import Settings, load
 from npstream.worker import Worker

@@ -12,8 +12,8 @@ from npstream.codec.chunks import join
 from npstream.codec.snapshot import decode_snapshot
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
-from npstream.kafka.blueprint import Wishes
 from npstream.kafka.restore import StateReader
+from npstream.kafka.topics import Wishes
 from npstream.records import Channel, Topics
 from tests.operations.command import WorkerCommand
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.broker import JarKafka, NoKafka, local_jars
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 SAMPLE_S = 10.0
 GUEST_S = 30.0

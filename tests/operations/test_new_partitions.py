@@ -16,9 +16,9 @@ from npstream.kafka.admin import Admin
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.contracts.builders import eventually
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand, npstream
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -9,9 +9,9 @@ from npstream.codec.envelope import OFFSET_HEADER
 from npstream.records import Channel
 from tests.broker import create_topics
 from tests.contracts.builders import eventually
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand, npstream
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.broker import Kafka
 from tests.deploy.test_faults import expect, judge
 from tests.deploy.tools import promtool
+from tests.monitor.stage import Sample, events, sample
 from tests.operations.alive import NEVER_S, alive
 from tests.operations.command import WorkerCommand
 from tests.operations.site import Site
-from tests.ops.stage import Sample, events, sample
 
 pytestmark = pytest.mark.timeout(600)
 SICK_MINUTES, HUNG_MINUTES = 20, 15

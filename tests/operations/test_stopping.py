@@ -5,8 +5,8 @@ import pytest
 from npstream.cli import exits
 from npstream.records import Channel
 from npstream.settings.sections import WorkerSection
+from tests.monitor.stage import events
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 pytestmark = pytest.mark.timeout(600)
 

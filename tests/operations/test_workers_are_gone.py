@@ -10,9 +10,9 @@ import pytest
 from npstream.cli import exits
 from npstream.records import Channel
 from tests.broker import Kafka
+from tests.monitor.stage import events
 from tests.operations.command import WAIT_S, WorkerCommand, npstream
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import orjson
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.records import Record

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.decisions import default_id
+from npstream.codec.decoder import Decoded, EventConfig
 from npstream.codec.envelope import decision_headers, published_timestamp
-from npstream.codec.events import Decoded, EventConfig
 from npstream.codec.snapshot import encode_snapshot
 from npstream.model import Outcome, Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
-from npstream.partition.cap import BLOCK, DeadLetterCap
-from npstream.partition.publisher import Publisher
+from npstream.partition.dead_letter_cap import BLOCK, DeadLetterCap
+from npstream.partition.outputs import Publisher
 from npstream.records import Output, Record
 from tests.partition.builders import D, config
 

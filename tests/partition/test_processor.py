@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import Params

@@ -17,8 +17,8 @@ import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from npstream.records import Channel
+from tests.monitor.stage import events
 from tests.operations.site import Site
-from tests.ops.stage import events
 from tests.security.test_hostile_records import BOMB, DEAD_LETTERS, PARTITIONS, send
 
 _RATE = 200

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 
 from npstream.kafka import KafkaConfig
 from npstream.kafka.admin import Admin
-from npstream.kafka.blueprint import Wishes
+from npstream.kafka.topics import Wishes
 from npstream.records import Topics
 from tests.broker import JarKafka
 from tests.security.certificates import Authority, make_authority, make_keystore

@@ -12,8 +12,8 @@ import pytest
 from npstream.cli import exits
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel, Topics
+from tests.monitor.stage import events
 from tests.operations.command import WAIT_S, WorkerCommand, npstream
-from tests.ops.stage import events
 from tests.security.certificates import make_authority
 from tests.security.secured import Right, Secured, described, least_rights, secured_kafka
 

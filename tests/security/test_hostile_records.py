@@ -15,9 +15,9 @@ from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.records import Channel, Record
 from tests.broker import Kafka
 from tests.broker.raw_produce import produce_raw
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand, npstream
 from tests.operations.site import Site
-from tests.ops.stage import events
 
 pytestmark = pytest.mark.timeout(600)
 

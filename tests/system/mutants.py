@@ -78,7 +78,7 @@ def _offsets_while_replaying() -> None:
 
 
 def _batch_not_split() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.replay
 
@@ -94,7 +94,7 @@ def _batch_not_split() -> None:
 
 
 def _wall_clock_timestamp() -> None:
-    from npstream.partition.publisher import Publisher
+    from npstream.partition.outputs import Publisher
 
     honest = Publisher.decisions
 
@@ -140,13 +140,13 @@ def _expiry_by_wall_clock() -> None:
 
 
 def _no_proof_check() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     _replace(lambda self, goal: None, (PartitionTask, "_check_proof"))
 
 
 def _offset_off_by_one() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask._share
 
@@ -212,7 +212,7 @@ def _shares_before_landing() -> None:
 
 
 def _checkpoint_while_replaying() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.checkpoint
 
@@ -227,7 +227,7 @@ def _checkpoint_while_replaying() -> None:
 
 
 def _settings_before_replay() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.replay
 
@@ -240,7 +240,7 @@ def _settings_before_replay() -> None:
 
 
 def _change_without_record() -> None:
-    from npstream.worker.task import PartitionTask
+    from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.debut
 

@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 import numpy as np
 import orjson
 
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.records import Headers

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from npstream.codec.dead_letters import read_dead_letter
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.embedded import EmbeddedLog
 from npstream.records import Channel, Record
 from tests.partition.builders import config, point, record

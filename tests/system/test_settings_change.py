@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from npstream.cli import exits
-from npstream.codec.events import EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.partition import PartitionConfig
 from tests.broker import Kafka
 from tests.system.scene import Scene

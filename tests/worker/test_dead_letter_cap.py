@@ -8,7 +8,7 @@ import pytest
 from npstream import client
 from npstream.errors import Fatal
 from npstream.records import Channel
-from tests.backtest.stages import as_json, stage, tool
+from tests.history.stages import as_json, stage, tool
 
 BAD, GOOD = 700, 3000
 RUBBISH = [client.Message(b"bad%d" % i, b"rubbish") for i in range(BAD)]

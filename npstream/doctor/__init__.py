@@ -1,0 +1,1 @@
+"""What will go wrong with a group, and what to do about it."""

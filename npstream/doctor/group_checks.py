@@ -1,0 +1,189 @@
+"""What can be said of a group on any broker: its positions, its checkpoints, and whether its events can be read."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from npstream.codec.chunks import join
+from npstream.codec.decoder import EventDecoder
+from npstream.codec.history import read_history
+from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
+from npstream.doctor.findings import Finding
+from npstream.errors import BadEvent, SettingsError, StateCorrupt
+from npstream.model import ALGORITHM
+from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition.config import check_change
+from npstream.port import Ends, Log, Steward
+from npstream.records import Channel, KeyValue, Position, Record, Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A group to be looked at, and the settings its next worker would start with."""
+
+    log: Log
+    steward: Steward
+    group: str
+    topics: Topics
+    config: PartitionConfig
+
+
+def check_counts(patient: Patient) -> list[Finding]:
+    """Every output topic has a partition for each input partition."""
+    counts = {channel: patient.log.partitions(channel) for channel in Channel}
+    names = patient.topics.names()
+    return [
+        Finding(
+            "error",
+            names[channel],
+            f"has {count} partitions, {names[Channel.EVENTS]} has {counts[Channel.EVENTS]}",
+            "run `npstream init`, which adds the missing ones",
+        )
+        for channel, count in counts.items()
+        if count < counts[Channel.EVENTS]
+    ]
+
+
+def check_partition(patient: Patient, partition: int) -> list[Finding]:
+    """A partition's position, the checkpoint it points to, and whether a worker could go on from there."""
+    name = f"{patient.topics.events}/{partition}"
+    ends = patient.log.ends(Channel.EVENTS, partition)
+    try:
+        position = patient.steward.committed(partition)
+    except StateCorrupt as error:
+        fix = "`npstream recover` finds the place again, `npstream reset` begins anew"
+        return [Finding("error", name, f"its committed offset is unreadable: {error}", fix)]
+    if position is None:
+        return _without_position(patient, partition, name)
+    found = _place(name, position, ends)
+    try:
+        snapshot = decode_snapshot(join(patient.steward.read_checkpoint(partition, position.pointer)))
+        processor = PartitionProcessor.from_snapshot(snapshot)
+    except StateCorrupt as error:
+        return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]
+    recreated = _recreated(patient, name, snapshot)
+    if recreated:
+        return recreated  # what its offsets say means nothing
+    return [*found, *_replay(name, position, snapshot, ends), *_settings(name, processor.config, patient.config)]
+
+
+def _way_back(patient: Patient, partition: int) -> str:
+    """What helps where a checkpoint is gone, by whether another is left."""
+    try:
+        left = _newest(patient, partition)
+    except StateCorrupt:
+        left = None
+    if left is None:
+        return "no other is left: stop the workers, `npstream recover --execute` rebuilds the state from the events"
+    return f"a worker falls back to the kept one at offset {left.next_offset}; or choose one by `npstream rollback`"
+
+
+def _recreated(patient: Patient, name: str, snapshot: Snapshot) -> list[Finding]:
+    """Whether the events topic is another than the one that a checkpoint was learned from."""
+    try:
+        check_topic(snapshot, patient.log.topic_id())
+    except StateCorrupt as error:
+        return [Finding("error", name, str(error), "`npstream reset --to earliest`, with --keep-model or without")]
+    return []
+
+
+def _without_position(patient: Patient, partition: int, name: str) -> list[Finding]:
+    ends = patient.log.ends(Channel.DECISIONS, partition)
+    if next(patient.log.read(Channel.DECISIONS, partition, ends.begin, ends.stable), None) is None:
+        return [Finding("note", name, "has no state yet; a worker starts it by the setting `start`")]
+    found = _newest(patient, partition)
+    recreated = [] if found is None else _recreated(patient, name, found)
+    if recreated:
+        return recreated
+    problem = f"group {patient.group!r} has no committed offset, yet decisions were published: its offsets were lost"
+    fix = "run `npstream recover`; if the decisions are another group's, give this one a topic of its own"
+    return [Finding("error", name, problem, fix)]
+
+
+def _newest(patient: Patient, partition: int) -> Snapshot | None:
+    ends = patient.log.ends(Channel.CHECKPOINTS, partition)
+    records = patient.log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
+    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
+    newest = read_history(pairs, patient.group, patient.topics.events, partition).newest
+    return None if newest is None else newest.snapshot
+
+
+def _place(name: str, position: Position, ends: Ends) -> list[Finding]:
+    at = position.next_offset
+    if at > ends.high:
+        problem = f"is committed at offset {at}, the topic ends at {ends.high}: it was deleted and made anew"
+        return [Finding("error", name, problem, "`npstream reset --to earliest` begins anew")]
+    if at < ends.begin:
+        problem = f"is committed at offset {at}, events are kept from {ends.begin} on: some were never decided"
+        fix = "`npstream reset --to earliest --keep-model` goes on with the rest; then raise the topic's retention"
+        return [Finding("error", name, problem, fix)]
+    return []
+
+
+def _replay(name: str, position: Position, snapshot: Snapshot, ends: Ends) -> list[Finding]:
+    """Whether a restart can replay from the checkpoint to the committed offset."""
+    distance = position.next_offset - snapshot.next_offset
+    if distance == 0:
+        return []
+    if snapshot.next_offset < ends.begin <= position.next_offset:
+        problem = f"a restart must replay from offset {snapshot.next_offset}, events are kept from {ends.begin} on"
+        fix = "let a running worker write its next checkpoint, and raise the topic's retention"
+        return [Finding("error", name, problem, fix)]
+    if snapshot.algorithm != ALGORITHM:
+        problem = f"a restart must replay {distance} events that algorithm version {snapshot.algorithm} decided"
+        return [Finding("error", name, problem, "start the old version once more and stop it cleanly, then upgrade")]
+    return []
+
+
+def _settings(name: str, old: PartitionConfig, new: PartitionConfig) -> list[Finding]:
+    """Whether the settings at hand can take over from those in the checkpoint."""
+    if old == new:
+        return []
+    try:
+        check_change(old, new)
+        old.params.check_change(new.params)
+    except SettingsError as error:
+        fix = "restore the old values, or give the new ones a group of their own"
+        return [Finding("error", name, f"the settings do not fit its checkpoint: {'; '.join(error.problems)}", fix)]
+    before, after = old.to_dict(), new.to_dict()
+    differing = sorted(name for name in after if before[name] != after[name])
+    return [Finding("note", name, f"settings will change at the next start: {', '.join(differing)}")]
+
+
+def tail(log: Log, partition: int, count: int) -> list[Record]:
+    """The newest events of a partition; fewer where offsets hold no record."""
+    ends = log.ends(Channel.EVENTS, partition)
+    return list(log.read(Channel.EVENTS, partition, max(ends.begin, ends.stable - count), ends.stable))
+
+
+def ahead(patient: Patient, partition: int, count: int) -> list[Record]:
+    """The events that a worker meets next. Raises `StateCorrupt` when one of them cannot be read at all."""
+    ends = patient.log.ends(Channel.EVENTS, partition)
+    try:
+        position = patient.steward.committed(partition)
+    except StateCorrupt:
+        return []  # a finding of its own: nobody goes on from there
+    begin = ends.begin if position is None else max(ends.begin, position.next_offset)
+    return list(islice(patient.log.read(Channel.EVENTS, partition, begin, ends.stable), count))
+
+
+def check_sample(name: str, which: str, records: Sequence[Record], config: PartitionConfig) -> list[Finding]:
+    """Whether events can be read with these settings; names each reason with an example."""
+    errors = EventDecoder(config.events).decode(records).errors
+    if not errors:
+        return []
+    problem = f"{len(errors)} of its {which} {len(records)} events are bad: {'; '.join(_reasons(errors, records))}"
+    fix = "fix the producer, or correct model.d, events.format and events.features; see `npstream dlq list`"
+    pauses = len(errors) / len(records) > config.dead_letter_cap
+    return [Finding("error" if pauses else "warning", name, problem, fix)]
+
+
+def _reasons(errors: Mapping[int, BadEvent], records: Sequence[Record]) -> Iterator[str]:
+    """Each reason with its number and the first event that has it."""
+    first: dict[str, int] = {}
+    for index, error in errors.items():
+        first.setdefault(error.reason, index)
+    for reason, count in Counter(error.reason for error in errors.values()).most_common():
+        index = first[reason]
+        yield f"{count} {reason} (at offset {records[index].offset}: {errors[index].detail})"

@@ -1,0 +1,180 @@
+"""Audit: recompute what a range of events must have led to, and compare it with what was published, bit for bit.
+
+Key, value, headers and timestamp of every decision and dead letter are compared
+in the order of the input. Where the range ends at the committed offset, the
+recomputed state must also match the committed proof, which catches an edited
+event that no decision has followed yet.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from npstream.errors import UsageError
+from npstream.history.published import Published, answers, published
+from npstream.history.rebuild import Past, Walk, first_reachable, start_before, steps
+from npstream.records import Channel, Headers, Output, Position
+
+Plain = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
+"""Key, value, headers, timestamp: what bit for bit means."""
+
+_CHANNELS = (Channel.DECISIONS, Channel.DEAD_LETTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place where a partition is not what it must be; either side is None when there is no record."""
+
+    channel: Channel
+    offset: int
+    what: str
+    expected: Plain | None
+    found: Plain | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One partition's range: how many records there had to be, how many were equal, and the first difference.
+
+    `origin` is the offset the state was recomputed from. `proof` tells whether the
+    committed digests were reproduced, None when the range does not end there.
+    """
+
+    partition: int
+    begin: int
+    end: int
+    origin: int
+    decisions: int
+    dead_letters: int
+    reproduced: int
+    changes: int
+    proof: bool | None
+    difference: Difference | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is what it must be."""
+        return self.difference is None and self.proof is not False
+
+
+def audit(
+    past: Past,
+    begin: int,
+    end: int,
+    position: Position | None,
+    progress: Callable[[int], None] = lambda records: None,
+) -> Verdict:
+    """Audit the answers to the input offsets from `begin` to `end`, which must have been decided.
+
+    Raises `UsageError` when the state before `begin` cannot be recomputed.
+    """
+    if past.history.resets and past.history.resets[-1].begins_anew and begin < past.history.resets[-1].to:
+        raise UsageError(
+            f"{past.name}: what was decided before offset {past.history.resets[-1].to} ended with a reset; "
+            f"audit from there on (--from {past.history.resets[-1].to})"
+        )
+    walk = start_before(past, begin)
+    origin = walk.processor.next_offset
+    compare = compare_on_the_way(past, walk, begin, end, progress)
+    proof = None
+    if position is not None and position.next_offset == end and compare.difference is None and walk.halted is None:
+        proof = walk.processor.proof() == position.proof
+    changes = sum(origin <= change.offset < end and not change.is_birth for change in past.history.changes)
+    counts = compare.counts
+    return Verdict(
+        partition=past.partition,
+        begin=begin,
+        end=end,
+        origin=origin,
+        decisions=counts[Channel.DECISIONS],
+        dead_letters=counts[Channel.DEAD_LETTERS],
+        reproduced=compare.equal,
+        changes=changes,
+        proof=proof,
+        difference=compare.difference,
+    )
+
+
+def compare_on_the_way(
+    past: Past, walk: Walk, begin: int, end: int, progress: Callable[[int], None] = lambda records: None
+) -> "Comparison":
+    """Walk to `end` and compare the answers to offsets from `begin` on; stops at the first difference."""
+    compare = Comparison(past, begin, end)
+    for outputs in steps(past, walk, end):
+        compare.take(outputs)
+        progress(len(outputs))
+        if compare.difference is not None:
+            return compare
+    compare.finish()
+    return compare
+
+
+class Comparison:
+    """Expected outputs beside published ones, one after another, until the first difference."""
+
+    def __init__(self, past: Past, begin: int, end: int) -> None:
+        self._begin, self._end = begin, end
+        self._found: dict[Channel, Iterator[Published]] = {
+            channel: published(past.log, channel, past.partition, begin, end, past.history.resets)
+            for channel in _CHANNELS
+        }
+        self.counts = dict.fromkeys(_CHANNELS, 0)
+        self.equal = 0
+        self.difference: Difference | None = None
+
+    def take(self, outputs: list[Output]) -> None:
+        """The next expected outputs."""
+        for output in outputs:
+            offset = answers(output.headers)
+            if not self._begin <= offset < self._end:
+                continue
+            self.counts[output.channel] += 1
+            self._compare(output, offset, next(self._found[output.channel], None))
+            if self.difference is not None:
+                return
+
+    def _compare(self, output: Output, offset: int, found: Published | None) -> None:
+        expected = _plain(output.key, output.value, output.headers, output.timestamp_ms)
+        if found is None or found.answers > offset:
+            self.difference = Difference(output.channel, offset, "is missing", expected, None)
+            return
+        record = found.record
+        got = _plain(record.key, record.value, record.headers, record.timestamp_ms)
+        if got == expected:
+            self.equal += 1
+        elif found.answers == offset:
+            self.difference = Difference(output.channel, offset, _what(expected, got), expected, got)
+        else:
+            self.difference = _unasked(output.channel, found)
+
+    def finish(self) -> None:
+        """Whatever else was published for this range was not asked for."""
+        for channel, rest in self._found.items():
+            extra = next(rest, None)
+            if extra is not None and self.difference is None:
+                self.difference = _unasked(channel, extra)
+
+
+def _unasked(channel: Channel, found: Published) -> Difference:
+    record = found.record
+    got = _plain(record.key, record.value, record.headers, record.timestamp_ms)
+    what = "does not say which event it answers" if found.answers < 0 else "is there though no event asked for it"
+    return Difference(channel, found.answers, f"(log offset {record.offset}) {what}", None, got)
+
+
+def _what(expected: Plain, got: Plain) -> str:
+    names = ("key", "value", "headers", "timestamp")
+    differing = [name for name, a, b in zip(names, expected, got, strict=True) if a != b]
+    return f"has another {' and '.join(differing)}"
+
+
+def earliest(past: Past) -> int:
+    """The first input offset that can be audited: its state can be recomputed and its answer is still there."""
+    first = first_reachable(past)
+    ends = past.log.ends(Channel.DECISIONS, past.partition)
+    oldest = next(past.log.read(Channel.DECISIONS, past.partition, ends.begin, ends.stable), None)
+    # A topic that has lost its first records to retention begins with the answer to a later event.
+    return first if ends.begin == 0 or oldest is None else max(first, answers(oldest.headers))
+
+
+def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> Plain:
+    return key, value, tuple((name, content) for name, content in headers), timestamp_ms

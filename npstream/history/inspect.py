@@ -1,0 +1,104 @@
+"""A checkpoint in words and numbers: what one partition knows."""
+
+from typing import Any
+
+import numpy as np
+
+from npstream.codec.snapshot import Snapshot, encode_snapshot
+from npstream.model import Model
+from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.report.rates import Rates
+
+_DIRECTIONS = 5
+_FEATURES = 3
+
+
+def describe(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything worth knowing about a snapshot, ready for JSON. Raises `StateCorrupt` when it cannot be used."""
+    processor = PartitionProcessor.from_snapshot(snapshot)
+    model, params = processor.model, processor.config.params
+    rates = Rates(model.negatives, model.positives, model.false_alarms, model.detections)
+    return {
+        "group": snapshot.group,
+        "topic": snapshot.topic,
+        "partition": snapshot.partition,
+        "next_offset": snapshot.next_offset,
+        "slot": snapshot.slot,
+        "algorithm": snapshot.algorithm,
+        "bytes": len(encode_snapshot(snapshot)),
+        "settings": processor.config.to_dict(),
+        "preset": params.preset,
+        "learning": params.learning,
+        "tau": params.tau,
+        "events": processor.tally.events,
+        "learned": model.t,
+        "negatives": rates.negatives,
+        "positives": rates.positives,
+        "false_alarms": rates.false_positives,
+        "detections": rates.true_positives,
+        "warming_up": model.warming_up,
+        "threshold": model.threshold,
+        "gamma": model.gamma,
+        "fpr": _rate(rates.fpr, rates.fpr_interval(), model.fpr),
+        "tpr": _rate(rates.tpr, rates.tpr_interval(), model.tpr),
+        "budget_left": _number(model.budget_left),
+        "outstanding_alarms": model.outstanding,
+        "pending_labels": len(processor.pending),
+        "tally": processor.tally.to_dict(),
+        **_network(model, feature_names(processor.config)),
+    }
+
+
+def _rate(value: float, interval: tuple[float, float], recent: float) -> dict[str, Any]:
+    return {"lifetime": _number(value), "interval": list(interval), "recent": recent}
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def feature_names(config: PartitionConfig) -> list[str]:
+    """What to call each feature: its configured name, else its place in `x`."""
+    names = config.events.features
+    return [f"x[{i}]" for i in range(config.params.d)] if names is None else list(names)
+
+
+def _network(model: Model, names: list[str]) -> dict[str, Any]:
+    if model.params.preset == "external":
+        return {"directions": [], "kernel": None, "bandwidths": {}}
+    kernel = model.learned_kernel()
+    widths = np.sqrt(np.diag(kernel))
+    return {
+        "directions": _largest_directions(model, names),
+        "bandwidths": dict(zip(names, widths.tolist(), strict=True)),
+        "kernel": kernel.tolist(),
+    }
+
+
+def _largest_directions(model: Model, names: list[str]) -> list[dict[str, Any]]:
+    """The units with the largest output weights: which features they look along, and how finely."""
+    arrays = {name: np.asarray(array, np.float64) for name, array in model.arrays().items()}
+    alpha = arrays["alpha"]
+    weight = np.hypot(arrays["wc"], arrays["ws"])
+    found = []
+    for unit in np.argsort(-weight, kind="stable")[:_DIRECTIONS].tolist():
+        along = alpha[:, unit]
+        largest = np.argsort(-np.abs(along), kind="stable")[:_FEATURES].tolist()
+        found.append(
+            {
+                "unit": unit,
+                "weight": float(weight[unit]),
+                "length": float(np.sqrt((along**2).sum())),
+                "features": {names[i]: float(along[i]) for i in largest},
+            }
+        )
+    return found
+
+
+def model_file(snapshot: Snapshot) -> bytes:
+    """A snapshot with the model alone: no waiting observations, no ids, nothing of single events."""
+    whole = PartitionProcessor.from_snapshot(snapshot)
+    group, topic, partition = whole.address
+    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model)
+    bare.next_offset = whole.next_offset
+    return encode_snapshot(bare.snapshot())

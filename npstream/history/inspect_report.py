@@ -1,0 +1,171 @@
+"""Checkpoints told to a person: one in words, two beside each other, a partition's history."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from npstream.codec.history import History
+from npstream.report.page import text_table
+from npstream.report.rates import Rates
+
+_NUMBERS = (
+    *("next_offset", "events", "learned", "threshold", "gamma", "budget_left"),
+    *("outstanding_alarms", "pending_labels", "warming_up"),
+)
+_HEADER = ("partition", "offset", "learned", "tau", "FPR", "95% interval", "TPR", "threshold", "pending", "budget left")
+
+
+def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
+    """One checkpoint in words. `committed` is the group's offset, when there is one."""
+    shape = "" if card["preset"] == "external" else f", d={card['settings']['params']['d']}"
+    behind = (
+        "" if committed is None else f" (committed offset {committed}, {committed - card['next_offset']} to replay)"
+    )
+    state = "warming up: no alarms yet" if card["warming_up"] else "frozen" if not card["learning"] else "learning"
+    budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} false alarms left"
+    name = f"{card['group']}/{card['topic']}/{card['partition']}"
+    lines = [
+        f"{name}: checkpoint at input offset {card['next_offset']}{behind}",
+        f"  model        {card['preset']}{shape}, algorithm {card['algorithm']}, {card['bytes']} bytes, {state}",
+        f"  learned      {card['learned']} events of {card['events']}: {card['negatives']} non-targets, "
+        f"{card['positives']} targets labelled",
+        f"  target rate  tau {card['tau']:g}",
+        f"  FPR          {_rate_text(card['fpr'])}",
+        f"  TPR          {_rate_text(card['tpr'])}",
+        f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",
+        f"  budget       {budget}, {card['outstanding_alarms']} alarms wait for their label",
+        f"  waiting      {card['pending_labels']} observations wait for a label",
+        "  counted      " + ", ".join(f"{name} {count}" for name, count in card["tally"].items() if count),
+    ]
+    return "\n".join(lines + _network_lines(card))
+
+
+def _rate_text(rate: Mapping[str, Any]) -> str:
+    if rate["lifetime"] is None:
+        return "not known yet"
+    low, high = rate["interval"]
+    return f"{rate['lifetime']:.4f} over its life (95%: {low:.4f} to {high:.4f}), {rate['recent']:.4f} recently"
+
+
+def _network_lines(card: Mapping[str, Any]) -> list[str]:
+    if not card["directions"]:
+        return []
+    lines = ["  largest directions (unit, output weight, what it looks along):"]
+    for row in card["directions"]:
+        along = ", ".join(f"{name} {value:+.3f}" for name, value in row["features"].items())
+        lines.append(f"    {row['unit']:>4}  {row['weight']:.4f}  {along}")
+    widths = sorted(card["bandwidths"].items(), key=lambda item: -item[1])
+    lines.append("  learned kernel, finest along: " + ", ".join(f"{name} {width:.3f}" for name, width in widths[:8]))
+    return lines
+
+
+def overview_text(cards: Sequence[Mapping[str, Any]]) -> str:
+    """One line a partition."""
+    return text_table(_HEADER, [_overview_row(card) for card in cards])
+
+
+def _overview_row(card: Mapping[str, Any]) -> list[str]:
+    fpr, tpr = card["fpr"], card["tpr"]
+    low, high = fpr["interval"]
+    return [
+        str(card["partition"]),
+        str(card["next_offset"]),
+        str(card["learned"]),
+        f"{card['tau']:g}",
+        "-" if fpr["lifetime"] is None else f"{fpr['lifetime']:.4f}",
+        f"{low:.4f}-{high:.4f}",
+        "-" if tpr["lifetime"] is None else f"{tpr['lifetime']:.3f}",
+        f"{card['threshold']:.4g}",
+        str(card["pending_labels"]),
+        "-" if card["budget_left"] is None else f"{card['budget_left']:.1f}",
+    ]
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What changed between two descriptions of one partition; counters as what was added."""
+    gained = Rates(*(after[name] - before[name] for name in ("negatives", "positives", "false_alarms", "detections")))
+    return {
+        "changed": {name: [before[name], after[name]] for name in _NUMBERS if before[name] != after[name]},
+        "settings": _changed(before["settings"], after["settings"]),
+        "counted": {
+            name: count - before["tally"][name]
+            for name, count in after["tally"].items()
+            if count != before["tally"][name]
+        },
+        "between": {
+            "negatives": gained.negatives,
+            "positives": gained.positives,
+            "fpr": None if gained.negatives <= 0 else gained.fpr,
+            "tpr": None if gained.positives <= 0 else gained.tpr,
+        },
+        "bandwidths": {name: [before["bandwidths"][name], width] for name, width in after["bandwidths"].items()},
+    }
+
+
+def difference_text(found: Mapping[str, Any]) -> str:
+    """The same for a person."""
+    lines = [f"{name}: {_short(old)} -> {_short(new)}" for name, (old, new) in found["changed"].items()]
+    lines += [f"{name}: {_short(old)} -> {_short(new)}" for name, (old, new) in found["settings"].items()]
+    lines += [f"{name}: {count:+d}" for name, count in found["counted"].items()]
+    between = found["between"]
+    for name, of in (("fpr", "negatives"), ("tpr", "positives")):
+        if between[name] is not None:
+            lines.append(f"{name} between them: {between[name]:.4f} over {between[of]} {of}")
+    lines += [f"bandwidth {name}: {old:.4f} -> {new:.4f}" for name, (old, new) in found["bandwidths"].items()]
+    return "\n".join(lines) or "no difference"
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """Kept snapshots, changes of settings and resets."""
+    return {
+        "snapshots": [
+            {"next_offset": kept.next_offset, "slot": kept.snapshot.slot, "log_offset": kept.offset}
+            for kept in history.snapshots
+        ],
+        "changes": [
+            {
+                "offset": change.offset,
+                "began": change.is_birth,
+                "settings": {} if change.is_birth else _changed(change.old, change.new),
+            }
+            for change in history.changes
+        ],
+        "resets": [
+            {"from": reset.origin, "to": reset.to, "how": reset.how, "at_ms": reset.at_ms, "why": reset.why}
+            for reset in history.resets
+        ],
+    }
+
+
+def history_text(history: History) -> str:
+    """The same for a person, in the order of the input."""
+    lines = [
+        f"offset {kept.next_offset:>12}  checkpoint kept in slot {kept.snapshot.slot}" for kept in history.snapshots
+    ]
+    for change in history.changes:
+        what = ", ".join(
+            f"{n} {_short(old)} -> {_short(new)}" for n, (old, new) in _changed(change.old, change.new).items()
+        )
+        lines.append(f"offset {change.offset:>12}  {'began' if change.is_birth else what or 'same settings again'}")
+    for reset in history.resets:
+        when = datetime.fromtimestamp(reset.at_ms / 1000, UTC).isoformat(timespec="seconds")
+        why = f": {reset.why}" if reset.why else ""
+        lines.append(f"offset {reset.to:>12}  {reset.how} from offset {reset.origin} on {when}{why}")
+    return "\n".join(sorted(lines, key=lambda line: int(line.split()[1]))) or "nothing is kept"
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
+    before, after = _flat(old), _flat(new)
+    names = list(dict.fromkeys((*before, *after)))
+    return {name: [before.get(name), after.get(name)] for name in names if before.get(name) != after.get(name)}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

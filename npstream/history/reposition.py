@@ -1,0 +1,213 @@
+"""Moving a partition by hand: planned first, with everything it entails, then written in one transaction.
+
+rollback   as it was at a kept checkpoint, an offset or a time; later events are decided again
+fresh      a new model, or one from a file, at a place of choice
+kept       the model it has, at a later place; the events in between are never learned
+recover    the position is computed again after the group's offsets were lost, or the state after all
+           checkpoints were
+"""
+
+from dataclasses import dataclass
+
+from npstream.codec.changes import Change, encode_change
+from npstream.codec.resets import How, Reset, encode_reset
+from npstream.errors import StateCorrupt, UsageError
+from npstream.history.audit import Difference, compare_on_the_way
+from npstream.history.from_start import begin_again, nothing_leads_to, require_proof
+from npstream.history.published import decided_below
+from npstream.history.rebuild import Past, Seed, Walk, kept_at, start_before, walk_to
+from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition.checkpoint import change_record, whole_share
+from npstream.port import Start
+from npstream.records import Channel, Position, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the operator says beside the place: why, when, and how many snapshots are kept in the ring."""
+
+    why: str
+    at_ms: int
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition's move, ready to be committed.
+
+    `stood` is the position it was planned from, None when there was none or it
+    could not be read. `replayed` events were processed in silence to get there.
+    """
+
+    partition: int
+    how: How
+    origin: int
+    to: int
+    replayed: int
+    note: str
+    stood: Position | None
+    share: Share
+
+
+def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: int | None, offset: int | None) -> Move:
+    """Back to a kept checkpoint, or to any offset that one leads to. Raises `UsageError` when none does."""
+    past.check_topic()
+    origin = decided_below(past.log, past.partition, stood)
+    to = checkpoint if checkpoint is not None else offset
+    assert to is not None
+    if to > origin:
+        raise UsageError(
+            f"{past.name}: offset {to} is not decided yet (decided below {origin}); a rollback goes back only"
+        )
+    if checkpoint is not None:
+        walk = Walk(PartitionProcessor.from_snapshot(kept_at(past, checkpoint).snapshot), ())
+    else:
+        walk = start_before(past, to)
+    began = walk.processor.next_offset
+    walk_to(past, walk, to)
+    note = f"what was learned from offset {to} on is forgotten"
+    return _move(past, "rollback", walk.processor, origin, to - began, note, stood, order)
+
+
+def plan_fresh(past: Past, stood: Position | None, order: Order, config: PartitionConfig, to: int) -> Move:
+    """Begin anew at an offset with a random start, or with the seed of `past`."""
+    origin = decided_below(past.log, past.partition, stood)
+    seed: Seed | None = past.seed
+    model = None if seed is None else seed()
+    processor = PartitionProcessor.cold(config, past.group, past.topic, past.partition, to, model)
+    note = "everything learned so far is forgotten" + ("" if seed is None else "; the model file takes its place")
+    return _move(past, "fresh", processor, origin, 0, note, stood, order)
+
+
+def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move:
+    """Go on at a later offset with the model as it is. Raises `UsageError` when that is behind."""
+    origin = decided_below(past.log, past.partition, stood)
+    newest = kept_at(past, None)
+    if past.is_recreated:
+        processor = PartitionProcessor.from_snapshot(newest.snapshot)
+        processor.next_offset = to
+        note = "the model is kept; the events topic is a new one, read from here on"
+        return _move(past, "kept", processor, origin, 0, note, stood, order)
+    if to < origin:
+        raise UsageError(
+            f"{past.name}: offset {to} lies before what is decided ({origin}); a model cannot learn events twice: "
+            "use `npstream rollback`, or leave --keep-model out"
+        )
+    begin = past.log.ends(Channel.EVENTS, past.partition).begin
+    if newest.next_offset >= begin:
+        walk = start_before(past, origin)
+        began = walk.processor.next_offset
+        walk_to(past, walk, origin)
+        processor, replayed, lost = walk.processor, origin - began, 0
+    else:
+        # The events that lead from the newest checkpoint to the position are gone: the model misses them.
+        processor, replayed = PartitionProcessor.from_snapshot(newest.snapshot), 0
+        lost = origin - newest.next_offset
+    processor.next_offset = to
+    note = f"the model is kept; {to - origin} offsets are skipped: never decided, never learned"
+    note += f"; it also misses {lost} offsets since its checkpoint, whose events are gone" if lost else ""
+    return _move(past, "kept", processor, origin, replayed, note, stood, order)
+
+
+def plan_recovery(
+    past: Past, stood: Position | None, order: Order, assumed: PartitionConfig, start: Start
+) -> Move | None:
+    """Bring back a lost position, or a state whose checkpoints are all lost; None when neither is.
+
+    `assumed` and `start` are how the partition began, where that is not on record.
+    Raises `StateCorrupt` when the result is not what was committed or published,
+    `UsageError` when it cannot be recomputed.
+    """
+    past.check_topic()
+    if stood is None:
+        return _recover_position(past, order, assumed, start)
+    if past.history.at_or_before(stood.next_offset) is not None:
+        return None  # a worker finds it
+    return _recover_state(past, stood, order, assumed, start)
+
+
+def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start: Start) -> Move | None:
+    """Everything on the way is compared with the outputs that are there; None when nothing ever was."""
+    newest = past.history.newest
+    answered = decided_below(past.log, past.partition, None)
+    goal = max(answered, 0 if newest is None else newest.next_offset)
+    if newest is None and answered == 0:
+        return None
+    end = past.log.ends(Channel.EVENTS, past.partition).stable
+    if goal > end:
+        raise StateCorrupt(
+            f"{past.name}: something was published for offset {goal - 1}, the events end at {end}: the topic was "
+            "deleted and created again, or the outputs are another group's. Choose the place by `npstream reset`"
+        )
+    walk, birth = _towards(past, goal, assumed, start)
+    began = walk.processor.next_offset
+    compared = compare_on_the_way(past, walk, began, goal)
+    if compared.difference is not None:
+        raise StateCorrupt(_cannot_recover(past, compared.difference))
+    if walk.halted is not None:
+        raise walk.halted
+    note = f"{compared.equal} published records since offset {began} were reproduced on the way"
+    return _move(past, "recover", walk.processor, goal, goal - began, note, None, order, birth)
+
+
+def _recover_state(past: Past, stood: Position, order: Order, assumed: PartitionConfig, start: Start) -> Move:
+    """The state that the committed position proves, from the partition's first event."""
+    goal = stood.next_offset
+    walk, birth = _towards(past, goal, assumed, start)
+    began = walk.processor.next_offset
+    require_proof(past, walk, _towards(past, goal, assumed, start)[0], stood)
+    note = (
+        f"no checkpoint is left: the state was rebuilt from the first event (offset {began}), and its outputs and "
+        "digest are those of the committed position"
+    )
+    return _move(past, "recover", walk.processor, goal, goal - began, note, stood, order, birth)
+
+
+def _towards(past: Past, goal: int, assumed: PartitionConfig, start: Start) -> tuple[Walk, Change | None]:
+    """A walk that can reach the goal, and the record of its beginning when that must be written again."""
+    if not nothing_leads_to(past):
+        return start_before(past, goal), None
+    walk = begin_again(past, assumed, start, goal)
+    return walk, Change(walk.processor.next_offset, {}, assumed.to_dict())
+
+
+def _cannot_recover(past: Past, found: Difference) -> str:
+    return (
+        f"{past.name}: the {found.channel.name.lower()} record for input offset {found.offset} {found.what}, so the "
+        "position cannot be computed from what was published: use the settings and the version that published it, "
+        "or give the group up and start another"
+    )
+
+
+def _move(
+    past: Past,
+    how: How,
+    processor: PartitionProcessor,
+    origin: int,
+    replayed: int,
+    note: str,
+    stood: Position | None,
+    order: Order,
+    birth: Change | None = None,
+) -> Move:
+    newest = past.history.newest
+    processor.topic_id = past.log.topic_id()
+    reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
+    records = [encode_reset(reset, *processor.address)]
+    if birth is not None:
+        records.append(encode_change(birth, *processor.address))
+    elif how == "fresh":
+        records.append(change_record(processor, None))
+    elif how != "kept":
+        old = processor.config if newest is None else PartitionConfig.from_dict(newest.snapshot.params)
+        records.append(change_record(processor, old))
+    slot = 0 if newest is None else (_newest_slot(past, stood) + 1) % order.keep
+    share = whole_share(processor, slot, records)
+    return Move(past.partition, how, origin, processor.next_offset, replayed, note, stood, share)
+
+
+def _newest_slot(past: Past, stood: Position | None) -> int:
+    """The slot written last, which must not be overwritten before the new one is there."""
+    if stood is not None:
+        return stood.pointer.slot
+    return max(past.history.snapshots, key=lambda kept: kept.offset).snapshot.slot

@@ -1,0 +1,181 @@
+"""Everything an operator sees of one worker, behind one HTTP port."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+
+from npstream.monitor.boundary import boundary
+from npstream.monitor.document import status_document
+from npstream.monitor.http import Answer, HttpServer, Query, text
+from npstream.monitor.lag import Lag, LagWatch
+from npstream.monitor.metrics import CONTENT_TYPE
+from npstream.monitor.page import live_page, page_policy
+from npstream.monitor.recorder import Recorder
+from npstream.monitor.status import Identity, PartitionStatus
+from npstream.monitor.stuck import StuckWatch
+from npstream.monitor.watchdog import Watchdog
+from npstream.observe import Observer
+from npstream.port import Log
+from npstream.secrets import Secrets
+
+_JSON = "application/json"
+_STOP_S = 2.0
+_MODEL_S = 2.0
+"""How long a request for a boundary waits for the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpConfig:
+    """Where to answer, and when to worry. Loopback unless told otherwise.
+
+    start_s    a start may take this long: /livez is green and the watchdog waits. A cold compile takes 20 to 90 s on a
+               calm machine, several times that on a throttled one, and a kill in the middle of it keeps nothing
+    max_age_s  after the start, /livez is red when the loop has not turned for this long
+    grace_s    /readyz stays green this long while a rebalance settles
+    stuck_s    after the start, the watchdog ends the process when the loop has not turned for this long
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    start_s: float = 600.0
+    max_age_s: float = 60.0
+    grace_s: float = 60.0
+    stuck_s: float = 300.0
+
+
+class Dashboard:
+    """Metrics, probes, status, the live page and the watchdog of one worker.
+
+    Give `observer` to the worker and its `turned` to the broker as heartbeat.
+    `connect_log` opens a log to ask for lags (None: none are shown); `stuck` knows
+    when one is held back for too long. `clock` is monotonic and the worker's own;
+    `wall` is seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        config: HttpConfig,
+        identity: Identity,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        connect_log: Callable[[], Log] | None = None,
+        secrets: Secrets | None = None,
+        stuck: StuckWatch | None = None,
+    ) -> None:
+        """Takes the port. Raises `Fatal` when it cannot be had."""
+        self._config = config
+        self._identity = identity
+        self._clock = clock
+        self._secrets = secrets or Secrets()
+        self._recorder = Recorder(identity, clock)
+        self._watchdog = Watchdog(self._recorder.pulse, config.stuck_s, config.start_s, sys.stderr, clock)
+        self._lag: LagWatch | None = None
+        if connect_log is not None:
+            self._lag = LagWatch(connect_log, self._owned, clock, wall, stuck)
+        routes = {
+            "/": self._page,
+            "/startz": self._startz,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics,
+            "/status": self._status,
+            "/boundary": self._boundary,
+        }
+        self._server = HttpServer(config.host, config.port, routes)
+
+    @property
+    def observer(self) -> Observer:
+        """What the worker calls."""
+        return self._recorder
+
+    @property
+    def url(self) -> str:
+        """Where the live page is."""
+        return self._server.url
+
+    def start(self) -> None:
+        """Begin to answer, to ask for lags and to watch the loop."""
+        self._server.start()
+        self._watchdog.start()
+        if self._lag is not None:
+            self._lag.start()
+
+    def stop(self) -> None:
+        """End all of it, within a few seconds, and give the port back."""
+        self._watchdog.stop(_STOP_S)
+        if self._lag is not None:
+            self._lag.stop(_STOP_S)
+        self._server.stop(_STOP_S)
+
+    def status(self) -> dict[str, Any]:
+        """The status as `/status` tells it; for any thread."""
+        age_s = self._recorder.pulse.age_s()
+        document = status_document(
+            self._identity, self._recorder.board.current, self._lags(), self._clock(), age_s, self._ready()
+        )
+        masked: dict[str, Any] = self._secrets.mask(document)
+        return masked
+
+    def _owned(self) -> Mapping[int, PartitionStatus]:
+        return self._recorder.board.current.partitions
+
+    def _lags(self) -> Mapping[int, Lag]:
+        return {} if self._lag is None else self._lag.lags()
+
+    def _ready(self) -> bool:
+        return self._recorder.board.current.ready(self._clock(), self._config.grace_s)
+
+    def _page(self, query: Query) -> Answer:
+        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", live_page(), page_policy())
+
+    def _startz(self, query: Query) -> Answer:
+        pulse = self._recorder.pulse
+        if pulse.started:
+            return text(HTTPStatus.OK, "started")
+        wait = f"starting for {pulse.start_s():.0f} s: the loop has not turned yet"
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, wait)
+
+    def _livez(self, query: Query) -> Answer:
+        pulse = self._recorder.pulse
+        age_s = pulse.age_s()
+        if age_s < self._config.max_age_s or (not pulse.started and pulse.start_s() < self._config.start_s):
+            return text(HTTPStatus.OK, "alive")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop has not turned for {age_s:.0f} s")
+
+    def _readyz(self, query: Query) -> Answer:
+        if self._ready():
+            return text(HTTPStatus.OK, "ready")
+        unsettled = [
+            f"partition {known.partition} is {known.state}"
+            for known in self._owned().values()
+            if known.state in ("restoring", "replaying")
+        ]
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(unsettled) or "not yet told which partitions to own")
+
+    def _metrics(self, query: Query) -> Answer:
+        age_s = self._recorder.pulse.age_s()
+        status = self._recorder.board.current
+        body = self._recorder.metrics.render(status, self._lags(), self._clock(), age_s, self._ready())
+        return Answer(HTTPStatus.OK, CONTENT_TYPE, body)
+
+    def _status(self, query: Query) -> Answer:
+        return Answer(HTTPStatus.OK, _JSON, orjson.dumps(self.status()))
+
+    def _boundary(self, query: Query) -> Answer:
+        owned = {str(number): known for number, known in self._owned().items()}
+        known = owned.get(query.get("partition", ""))
+        if known is None or known.reading is None:
+            here = ", ".join(owned) or "none"
+            return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of this worker: {here}")
+        if known.reading.d != 2:
+            return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {known.reading.d}")
+        if known.state == "paused":
+            return text(HTTPStatus.NOT_FOUND, f"partition {known.partition} is paused: its model is not at hand")
+        model = self._recorder.desk.ask(known.partition, _MODEL_S)
+        if model is None:
+            return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")
+        return Answer(HTTPStatus.OK, _JSON, orjson.dumps(boundary(model)))

@@ -1,0 +1,95 @@
+"""The status as a JSON document: what `/status` answers and the live page draws."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from npstream.monitor.lag import Lag
+from npstream.monitor.status import Counted, Identity, PartitionStatus, WorkerStatus
+from npstream.observe import Reading
+from npstream.report.intervals import wilson
+
+
+def status_document(
+    identity: Identity, status: WorkerStatus, lags: Mapping[int, Lag], now: float, loop_age_s: float, ready: bool
+) -> dict[str, Any]:
+    """Everything an operator may see; plain JSON values. Ages are in seconds."""
+    return {
+        "group": identity.group,
+        "topic": identity.topic,
+        "instance": identity.instance,
+        "version": identity.version,
+        "algorithm": identity.algorithm,
+        "ready": ready,
+        "loop_age_s": round(loop_age_s, 3),
+        "transactions": status.transactions,
+        "aborts": status.aborts,
+        "resets": status.resets,
+        "last_reset": status.last_reset,
+        "restores": status.restores,
+        "replayed_events": status.replayed,
+        "rebalances": status.rebalances,
+        "partitions": [_partition(known, lags.get(number), now) for number, known in status.partitions.items()],
+    }
+
+
+def _partition(known: PartitionStatus, lag: Lag | None, now: float) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "partition": known.partition,
+        "state": known.state,
+        "state_age_s": round(now - known.since, 1),
+        "reason": known.reason,
+        "restore_s": _rounded(known.restore_seconds, 3),
+        "committed_age_s": None if known.committed_at is None else round(now - known.committed_at, 1),
+        "end_offset": None if lag is None else lag.end,
+        "lag_records": None if lag is None else lag.records,
+        "lag_s": None if lag is None else round(lag.seconds, 1),
+        "stuck_transaction": lag is not None and lag.stuck,
+        "checkpoint_bytes": known.checkpoint_bytes,
+        "checkpoint_age_s": round(known.checkpoint_age(now), 1),
+    }
+    return document | ({} if known.reading is None else _reading(known, known.reading))
+
+
+def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
+    counts = reading.counts
+    return {
+        "next_offset": reading.next_offset,
+        "checkpoint_offset": reading.saved_offset,
+        "replay_left": max(0, reading.replay_to - reading.next_offset),
+        "events": counts["events"] + counts["dead_letters"],
+        "decisions": counts["decisions"],
+        "alarms": counts["alarms"],
+        "withheld": {"warmup": counts["withheld_warmup"], "budget": counts["withheld_budget"]},
+        "labels": {name.removeprefix("labels_"): n for name, n in counts.items() if name.startswith("labels_")},
+        "expired": counts["observations_expired"],
+        "dead_letters": counts["dead_letters"],
+        "pending": reading.pending,
+        "preset": reading.preset,
+        "d": reading.d,
+        "features": reading.features,
+        "learning": reading.learning,
+        "learned": reading.t,
+        "tau": reading.tau,
+        "fpr": _rate(known.fpr_window, Counted(reading.false_alarms, reading.negatives)),
+        "tpr": _rate(known.tpr_window, Counted(reading.detections, reading.positives)),
+        "threshold": reading.threshold,
+        "gamma": reading.gamma,
+        "pinned": known.pinned,
+        "warming_up": reading.warming_up,
+        "budget_left": reading.budget_left,
+        "outstanding": reading.outstanding,
+    }
+
+
+def _rate(window: Counted, lifetime: Counted) -> dict[str, Any]:
+    return {"window": _interval(window), "lifetime": _interval(lifetime)}
+
+
+def _interval(counted: Counted) -> dict[str, Any]:
+    lower, upper = wilson(counted.hits, counted.trials)
+    value = counted.hits / counted.trials if counted.trials else None
+    return {"value": value, "lower": lower, "upper": upper, "hits": counted.hits, "of": counted.trials}
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

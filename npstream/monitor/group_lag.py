@@ -1,0 +1,82 @@
+"""How far a group is behind, asked from outside: for a person at a terminal, not for a running worker."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from npstream.monitor.lag import waited_s
+from npstream.port import Log, Start, Steward
+from npstream.records import Channel
+from npstream.report.page import text_table
+
+_HEADER = ("partition", "committed", "end", "records", "seconds", "held back")
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """One partition.
+
+    committed  the group's offset, None before its first start
+    end        the stable end: what can be read by anybody who waits for transactions
+    records    offsets between the two; 0 when no record is left in between
+    seconds    how long the oldest of them has waited, by its own timestamp; None when that is no time of arrival
+    held_back  offsets behind the stable end, held by a transaction that is not decided
+    """
+
+    partition: int
+    committed: int | None
+    end: int
+    records: int
+    seconds: float | None
+    held_back: int
+
+
+def behind(log: Log, steward: Steward, partitions: Iterable[int], start: Start, now_ms: int) -> list[Behind]:
+    """How far each partition is behind; one without a position is measured from where it would start."""
+    return [_behind(log, steward, partition, start, now_ms) for partition in partitions]
+
+
+def _behind(log: Log, steward: Steward, partition: int, start: Start, now_ms: int) -> Behind:
+    position = steward.committed(partition)
+    at = log.offset_at(partition, start) if position is None else position.next_offset
+    ends = log.ends(Channel.EVENTS, partition)
+    # The end of a log may hold marks of transactions only: an idle partition must not look late.
+    first = next(log.read(Channel.EVENTS, partition, at, ends.stable), None) if at < ends.stable else None
+    return Behind(
+        partition=partition,
+        committed=None if position is None else position.next_offset,
+        end=ends.stable,
+        records=0 if first is None else ends.stable - max(at, ends.begin),
+        seconds=0.0 if first is None else waited_s(now_ms, first.timestamp_ms),
+        held_back=max(0, ends.high - ends.stable),
+    )
+
+
+def behind_json(found: list[Behind]) -> dict[str, Any]:
+    """Every number, and the sums; the seconds of the whole are those of the latest, not known when one's are not."""
+    seconds = [item.seconds for item in found]
+    return {
+        "records": sum(item.records for item in found),
+        "seconds": None if None in seconds else max((known for known in seconds if known is not None), default=0.0),
+        "partitions": [{name: getattr(item, name) for name in item.__slots__} for item in found],
+    }
+
+
+def behind_text(found: list[Behind]) -> str:
+    """A line a partition, and the whole group."""
+    rows = [
+        [
+            str(item.partition),
+            "-" if item.committed is None else str(item.committed),
+            *(str(item.end), str(item.records), _seconds(item.seconds), str(item.held_back)),
+        ]
+        for item in found
+    ]
+    total = behind_json(found)
+    held_back = sum(item.held_back for item in found)
+    rows.append(["all", "", "", str(total["records"]), _seconds(total["seconds"]), str(held_back)])
+    return text_table(_HEADER, rows)
+
+
+def _seconds(known: float | None) -> str:
+    return "-" if known is None else f"{known:.1f}"

@@ -1,0 +1,177 @@
+"""The label children of one partition: bound when it is assigned, removed when it is let go."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics import MetricWrapperBase
+
+from npstream.codec.event import REASONS
+from npstream.monitor.lag import Lag
+from npstream.monitor.status import STATES, Counted, PartitionStatus
+from npstream.observe import METRICS, Metric, Reading
+from npstream.report.intervals import wilson
+
+FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan")
+_DECISIONS = (("1", "score"), ("-1", "score"), ("-1", "warmup"), ("-1", "budget"), ("1", "invalid"), ("-1", "invalid"))
+_OUTCOMES = (("target", "1"), ("target", "-1"), ("non_target", "1"), ("non_target", "-1"))
+_UNKNOWN_REASON = "other"
+
+_Child = TypeVar("_Child", Counter, Gauge, Histogram)
+
+
+class Families:
+    """Every family of ours, registered, by name."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        ours = [metric for metric in METRICS if metric.name.startswith("npstream_")]
+        self._by_name = {metric.name: _family(metric, registry) for metric in ours}
+
+    def child(self, kind: type[_Child], name: str, labels: Sequence[str]) -> _Child:
+        """The series of these label values, made at the first call."""
+        family = self._by_name[name]
+        assert isinstance(family, kind), name
+        return family.labels(*labels)
+
+    def remove(self, name: str, labels: Sequence[str]) -> None:
+        """Export a series no longer."""
+        self._by_name[name].remove(*labels)
+
+
+class PartitionMetrics:
+    """The label children of one partition."""
+
+    def __init__(self, families: Families, labels: Sequence[str]) -> None:
+        """`labels` are group, topic and partition."""
+        self._families = families
+        self._bound: list[tuple[str, tuple[str, ...]]] = []
+
+        def bind(kind: type[_Child], name: str, *further: str) -> _Child:
+            values = (*labels, *further)
+            self._bound.append((name, values))
+            return families.child(kind, name, values)
+
+        def counter(name: str, *further: str) -> Counter:
+            return bind(Counter, name, *further)
+
+        def gauge(name: str, *further: str) -> Gauge:
+            return bind(Gauge, name, *further)
+
+        self._events = counter("npstream_events_total")
+        self._decisions = {kind: counter("npstream_decisions_total", *kind) for kind in _DECISIONS}
+        self._labels = {fate: counter("npstream_labels_total", fate) for fate in FATES}
+        self._outcomes = {kind: counter("npstream_outcomes_total", *kind) for kind in _OUTCOMES}
+        self._observations = {fate: counter("npstream_observations_total", fate) for fate in ("expired", "duplicate")}
+        self._dead = {reason: counter("npstream_dead_letters_total", reason) for reason in (*REASONS, _UNKNOWN_REASON)}
+        self._rates = {
+            (rate, span): tuple(gauge(f"npstream_{rate}{end}_ratio", span) for end in ("", "_lower", "_upper"))
+            for rate in ("fpr", "tpr")
+            for span in ("window", "lifetime")
+        }
+        self._tau = gauge("npstream_tau_ratio")
+        self._threshold = gauge("npstream_threshold")
+        self._gamma = gauge("npstream_gamma")
+        self._pinned = gauge("npstream_threshold_pinned")
+        self._budget = gauge("npstream_budget_left_alarms")
+        self._outstanding = gauge("npstream_outstanding_alarms")
+        self._pending = gauge("npstream_pending_observations")
+        self._lag_records = gauge("npstream_lag_records")
+        self._lag_seconds = gauge("npstream_lag_seconds")
+        self._states = {state: gauge("npstream_partition_state", state) for state in STATES}
+        self._replay_left = gauge("npstream_replay_left_records")
+        self._stuck = gauge("npstream_stuck_transaction")
+        self._checkpoints = counter("npstream_checkpoints_total")
+        self._checkpoint_written = counter("npstream_checkpoint_written_bytes_total")
+        self._checkpoint_bytes = gauge("npstream_checkpoint_bytes")
+        self._checkpoint_age = gauge("npstream_checkpoint_age_seconds")
+        self.batch = bind(Histogram, "npstream_batch_records")
+        self._seen: Reading | None = None
+
+    def remove(self) -> None:
+        """Export this partition no longer."""
+        for name, values in self._bound:
+            self._families.remove(name, values)
+
+    def start_from(self, reading: Reading) -> None:
+        """Count from here on: what was replayed was counted by the worker that decided it."""
+        self._seen = reading
+
+    def count_bad(self, reasons: Sequence[str], answers: Sequence[str]) -> None:
+        """Count dead letters by reason, and the decisions ("1", "-1") published on bad events."""
+        for reason in reasons:
+            self._dead.get(reason, self._dead[_UNKNOWN_REASON]).inc()
+        for answer in answers:
+            self._decisions[answer, "invalid"].inc()
+
+    def count_checkpoint(self, saved_bytes: int) -> None:
+        """Count a committed snapshot."""
+        self._checkpoints.inc()
+        self._checkpoint_written.inc(saved_bytes)
+
+    def update(self, status: PartitionStatus) -> None:
+        """Count what was added since the last reading, and show how the partition stands."""
+        after = status.reading
+        assert after is not None
+        self._count(self._seen or after, after)
+        self._seen = after
+        self._show(status, after)
+
+    def _count(self, before: Reading, after: Reading) -> None:
+        added = {name: count - before.counts[name] for name, count in after.counts.items()}
+        self._events.inc(added["events"] + added["dead_letters"])
+        withheld = added["withheld_warmup"] + added["withheld_budget"]
+        self._decisions["1", "score"].inc(added["alarms"])
+        self._decisions["-1", "score"].inc(added["decisions"] - added["alarms"] - withheld)
+        self._decisions["-1", "warmup"].inc(added["withheld_warmup"])
+        self._decisions["-1", "budget"].inc(added["withheld_budget"])
+        for fate, child in self._labels.items():
+            child.inc(added[f"labels_{fate}"])
+        for fate, child in self._observations.items():
+            child.inc(added[f"observations_{fate}"])
+        detections, false_alarms = after.detections - before.detections, after.false_alarms - before.false_alarms
+        self._outcomes["target", "1"].inc(detections)
+        self._outcomes["target", "-1"].inc(after.positives - before.positives - detections)
+        self._outcomes["non_target", "1"].inc(false_alarms)
+        self._outcomes["non_target", "-1"].inc(after.negatives - before.negatives - false_alarms)
+
+    def _show(self, status: PartitionStatus, reading: Reading) -> None:
+        self._tau.set(reading.tau)
+        self._threshold.set(reading.threshold)
+        self._gamma.set(reading.gamma)
+        self._pinned.set(status.pinned)
+        self._budget.set(reading.budget_left)
+        self._outstanding.set(reading.outstanding)
+        self._pending.set(reading.pending)
+        self._checkpoint_bytes.set(status.checkpoint_bytes)
+        self._set_rate("fpr", "window", status.fpr_window)
+        self._set_rate("tpr", "window", status.tpr_window)
+        self._set_rate("fpr", "lifetime", Counted(reading.false_alarms, reading.negatives))
+        self._set_rate("tpr", "lifetime", Counted(reading.detections, reading.positives))
+
+    def _set_rate(self, rate: str, span: str, counted: Counted) -> None:
+        value, lower, upper = self._rates[rate, span]
+        low, high = wilson(counted.hits, counted.trials)
+        value.set(counted.hits / counted.trials if counted.trials else math.nan)
+        lower.set(low)
+        upper.set(high)
+
+    def refresh(self, status: PartitionStatus, lag: Lag | None, now: float) -> None:
+        """Bring up to date what changes without a commit."""
+        for state, child in self._states.items():
+            child.set(state == status.state)
+        self._lag_records.set(math.nan if lag is None else lag.records)
+        self._lag_seconds.set(math.nan if lag is None else lag.seconds)
+        self._stuck.set(lag is not None and lag.stuck)
+        reading = status.reading
+        if reading is not None:
+            self._replay_left.set(max(0, reading.replay_to - reading.next_offset))
+            self._checkpoint_age.set(status.checkpoint_age(now))
+
+
+def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:
+    if metric.kind == "counter":
+        return Counter(metric.name, metric.help, metric.labels, registry=registry)
+    if metric.kind == "gauge":
+        return Gauge(metric.name, metric.help, metric.labels, registry=registry)
+    return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)

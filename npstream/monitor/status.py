@@ -1,0 +1,235 @@
+"""The board: what is known of the worker now, as values that never change.
+
+The worker's thread writes, any thread reads. Writing builds a new value and puts
+it in place of the old one; a reader sees the one or the other, never half.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+from npstream.monitor.recent import TARGETS_WINDOW, Recent, Stillness, window_for
+from npstream.observe import Reading
+
+State = Literal["restoring", "replaying", "live", "paused"]
+STATES: tuple[State, ...] = ("restoring", "replaying", "live", "paused")
+
+_JOIN_S = 10.0
+"""A member that was told of no partition this long after its first poll is a stable member with none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which worker this is. Holds nothing that must stay secret."""
+
+    group: str
+    topic: str
+    instance: str
+    version: str
+    algorithm: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rate as it was counted."""
+
+    hits: int = 0
+    trials: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One owned partition. Times are the worker's monotonic clock."""
+
+    partition: int
+    state: State
+    since: float
+    reason: str = ""
+    reading: Reading | None = None
+    fpr_window: Counted = Counted()
+    tpr_window: Counted = Counted()
+    pinned: bool = False
+    last_timestamp_ms: int | None = None
+    committed_at: float | None = None
+    restore_seconds: float | None = None
+    checkpoint_at: float | None = None
+    checkpoint_bytes: int = 0
+
+    def checkpoint_age(self, now: float) -> float:
+        """Seconds since the newest snapshot while there are events it does not cover; 0 when it covers all."""
+        reading = self.reading
+        if reading is None or self.checkpoint_at is None or reading.next_offset == reading.saved_offset:
+            return 0.0
+        return now - self.checkpoint_at
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """The worker and all it owns."""
+
+    partitions: Mapping[int, PartitionStatus] = field(default_factory=dict)
+    first_poll_at: float | None = None
+    told_ownership: bool = False
+    unsettled_since: float | None = None
+    was_ready: bool = False
+    transactions: int = 0
+    aborts: int = 0
+    resets: int = 0
+    last_reset: str = ""
+    restores: int = 0
+    replayed: int = 0
+    rebalances: int = 0
+
+    def paused(self) -> int:
+        """How many partitions stand still."""
+        return sum(status.state == "paused" for status in self.partitions.values())
+
+    def settled(self, now: float) -> bool:
+        """A first poll has returned, and every partition is live or waits for an operator.
+
+        A paused partition does not hold up a rollout: an alert tells of it.
+        """
+        if self.first_poll_at is None:
+            return False
+        if not self.partitions and not self.told_ownership:
+            return now - self.first_poll_at >= _JOIN_S
+        return all(status.state in ("live", "paused") for status in self.partitions.values())
+
+    def ready(self, now: float, grace_s: float) -> bool:
+        """Settled, or unsettled again for less than the grace time over a rebalance."""
+        if self.settled(now):
+            return True
+        return self.was_ready and self.unsettled_since is not None and now - self.unsettled_since < grace_s
+
+
+class StatusBoard:
+    """Keeps `current` up to date. Only the worker's thread may call its methods."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._partitions: dict[int, PartitionStatus] = {}
+        self._fpr: dict[int, Recent] = {}
+        self._tpr: dict[int, Recent] = {}
+        self._still: dict[int, tuple[Stillness, Stillness]] = {}
+        self._event_time_ms: dict[int, int] = {}
+        self._transactions = 0
+        self._dirty = False
+        self.current = WorkerStatus()
+
+    def polled(self) -> None:
+        """A poll has returned: the first one is remembered, and what the last turn did is shown."""
+        if self.current.first_poll_at is None:
+            self._publish(first_poll_at=self._clock())
+        elif self._dirty or self.current.unsettled_since is not None:
+            self._publish()
+
+    def rebalanced(self) -> None:
+        """Ownership was told, be it of nothing."""
+        self._publish(told_ownership=True, rebalances=self.current.rebalances + 1)
+
+    def restoring(self, partition: int) -> None:
+        """A partition is new here."""
+        self._put(PartitionStatus(partition, "restoring", self._clock()))
+
+    def restored(self, partition: int, seconds: float) -> None:
+        """Its state is loaded; what was saved last is as old as this moment, as far as this worker knows."""
+        known = replace(self._get(partition), restore_seconds=seconds, checkpoint_at=self._clock())
+        self._put(known, restores=self.current.restores + 1)
+
+    def replaying(self, reading: Reading) -> None:
+        """Where a partition that was restored, or replays, stands."""
+        known = self._get(reading.partition)
+        state: State = "live" if reading.live else "replaying"
+        since = known.since if known.state == state else self._clock()
+        self._watch(reading)
+        self._put(replace(known, state=state, since=since, reading=reading))
+
+    def went_live(self, replayed: int) -> None:
+        """Count what was processed again."""
+        self._publish(replayed=self.current.replayed + replayed)
+
+    def processed(self, partition: int, last_timestamp_ms: int) -> None:
+        """Remember the event time reached; on every batch, so it costs next to nothing."""
+        self._event_time_ms[partition] = last_timestamp_ms
+
+    def committed(self) -> None:
+        """One more transaction."""
+        self._transactions += 1
+
+    def observed(self, reading: Reading, checkpoint_bytes: int) -> PartitionStatus:
+        """How a partition stands after commits; `checkpoint_bytes` is 0 when no snapshot was among them.
+
+        Shown after the next poll, so that this costs the same however many partitions are owned.
+        """
+        now = self._clock()
+        known = replace(
+            self._get(reading.partition),
+            reading=reading,
+            committed_at=now,
+            pinned=self._watch(reading),
+            last_timestamp_ms=self._event_time_ms.get(reading.partition),
+        )
+        if known.state != "live":
+            known = replace(known, state="live", since=now)
+        if checkpoint_bytes:
+            known = replace(known, checkpoint_at=now, checkpoint_bytes=checkpoint_bytes)
+        fpr, tpr = self._fpr[reading.partition], self._tpr[reading.partition]
+        known = replace(known, fpr_window=Counted(*fpr.counts()), tpr_window=Counted(*tpr.counts()))
+        self._partitions[reading.partition] = known
+        self._dirty = True
+        return known
+
+    def paused(self, partition: int, reason: str) -> None:
+        """A partition stands still until an operator acts."""
+        self._put(replace(self._get(partition), state="paused", since=self._clock(), reason=reason))
+
+    def released(self, partition: int) -> None:
+        """A partition is no longer here."""
+        self._drop(partition)
+        self._publish()
+
+    def aborted(self) -> None:
+        """Count a transaction that was not committed."""
+        self._publish(aborts=self.current.aborts + 1)
+
+    def reset(self, cause: str) -> None:
+        """Nothing is owned until the group tells anew."""
+        for partition in tuple(self._partitions):
+            self._drop(partition)
+        self._publish(told_ownership=False, first_poll_at=None, resets=self.current.resets + 1, last_reset=cause)
+
+    def _watch(self, reading: Reading) -> bool:
+        """Feed the windows; answer whether threshold or gamma has stopped moving."""
+        p = reading.partition
+        self._fpr.setdefault(p, Recent(window_for(reading.tau))).update(reading.negatives, reading.false_alarms)
+        self._tpr.setdefault(p, Recent(TARGETS_WINDOW)).update(reading.positives, reading.detections)
+        threshold, gamma = self._still.setdefault(p, (Stillness(), Stillness()))
+        # The paper's threshold is fixed by design, and an external score has no multiplier.
+        threshold_still = threshold.update(reading.threshold, reading.negatives) and reading.preset != "paper"
+        gamma_still = gamma.update(reading.gamma, reading.negatives) and reading.preset != "external"
+        return reading.learning and (threshold_still or gamma_still)
+
+    def _get(self, partition: int) -> PartitionStatus:
+        return self._partitions.get(partition) or PartitionStatus(partition, "restoring", self._clock())
+
+    def _put(self, status: PartitionStatus, **changes: int) -> None:
+        self._partitions[status.partition] = status
+        self._publish(**changes)
+
+    def _drop(self, partition: int) -> None:
+        for known in (self._partitions, self._fpr, self._tpr, self._still, self._event_time_ms):
+            known.pop(partition, None)
+
+    def _publish(self, **changes: object) -> None:
+        self._dirty = False
+        now = self._clock()
+        new: WorkerStatus = replace(
+            self.current,
+            partitions=MappingProxyType(dict(sorted(self._partitions.items()))),
+            transactions=self._transactions,
+            **changes,  # type: ignore[arg-type]
+        )
+        settled = new.settled(now)
+        since = None if settled else (self.current.unsettled_since if self.current.unsettled_since is not None else now)
+        self.current = replace(new, was_ready=new.was_ready or settled, unsettled_since=since)

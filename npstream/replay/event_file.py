@@ -1,0 +1,135 @@
+"""A file as a stream: rows of a data set, lines of events, or an export of a topic. Read once, replayed often."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from npstream import client
+from npstream.codec.decoder import EventConfig
+from npstream.data import files
+from npstream.data.columns import NO_LABEL, Wanted
+from npstream.data.lines import event_key, read_lines, refuse_label
+from npstream.errors import UsageError
+from npstream.records import Record
+from npstream.replay.source import ArraySource, RecordSource, Source
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFile:
+    """Rows of features with a label each. Read when the features to take are known, once for each choice of them."""
+
+    path: Path
+    label: str | None = None
+    _read: dict[tuple[str, ...] | None, files.Rows] = field(default_factory=dict, repr=False)
+
+    @property
+    def width(self) -> int:
+        """Numbers in an event."""
+        return int(self.rows(None).x.shape[1])
+
+    def rows(self, features: tuple[str, ...] | None) -> files.Rows:
+        """The rows with these features, or with every column of numbers. Raises `UsageError`."""
+        if features not in self._read:
+            self._read[features] = files.read_rows(self.path, Wanted(features, self.label))
+        return self._read[features]
+
+    def columns(self, events: EventConfig) -> str | None:
+        """Which columns are taken for what, None where a file has none. Raises `UsageError` as `source` does."""
+        self._fitting(events)
+        return self.rows(events.features).columns
+
+    def source(self, events: EventConfig, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+        """The rows dealt to partitions of `topic` in turn, their labels `delay` rows later.
+
+        Raises `UsageError` when the settings ask for another width.
+        """
+        x, y = self._fitting(events)
+        return ArraySource(x, y, partitions, delay, topic=topic)
+
+    def _fitting(self, events: EventConfig) -> tuple[files.Features, files.Labels]:
+        rows = self.rows(events.features)
+        files.check_width(self.path, rows, events)
+        if rows.y is None:
+            raise UsageError(
+                f"{self.path}: has no labels to learn from and to measure by; leave out --label {NO_LABEL}"
+            )
+        return rows.x, rows.y
+
+
+@dataclass(frozen=True, slots=True)
+class LinesFile:
+    """JSON lines: events as a producer would send them, or records exported from a topic."""
+
+    path: Path
+    records: dict[int, list[Record]] = field(repr=False)
+    exported: bool
+
+    @property
+    def width(self) -> int:
+        """Numbers in an event, by the first that tells. Raises `UsageError` when none does."""
+        found = self._width()
+        if found is None:
+            raise UsageError(f"{self.path}: no event with an array x to count features by; give --config")
+        return found
+
+    def _width(self) -> int | None:
+        for records in self.records.values():
+            for record in records:
+                document = _parsed(record.value)
+                if isinstance(document.get("x"), list):
+                    return len(document["x"])
+                if document.get("score") is not None:
+                    return 1
+        return None
+
+    def columns(self, events: EventConfig) -> str | None:
+        """Lines name their fields themselves."""
+        return None
+
+    def source(self, events: EventConfig, topic: str, partitions: int = 1, delay: int = 0) -> Source:
+        """The records as they are in `topic`; events without a partition go where `npstream produce` would send them.
+
+        Raises `UsageError` when the settings ask for another width, or the file cannot be spread or delayed.
+        """
+        found = self._width()
+        if found is not None and found != events.width:
+            raise files.wrong_width(self.path, found, events)
+        if delay:
+            raise UsageError(f"{self.path}: labels come when its lines say so; --delay is for data sets")
+        if partitions == 1:
+            return RecordSource(self.records, topic)
+        if self.exported:
+            raise UsageError(f"{self.path}: exported records keep their partitions; leave --partitions out")
+        return RecordSource(_spread(self.records[0], partitions), topic)
+
+
+EventFile = RowsFile | LinesFile
+
+
+def open_file(path: Path, label: str | None = None) -> EventFile:
+    """A file by its ending; `label` names a table's column. Raises `UsageError` naming it and what is wrong with it."""
+    if path.suffix != ".jsonl":
+        files.check(path)
+        return RowsFile(path, label)
+    refuse_label(path, label)
+    lines = read_lines(path)
+    return LinesFile(path, lines.by_partition(), lines.exported)
+
+
+def _parsed(value: bytes | None) -> dict[str, Any]:
+    try:
+        document = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _spread(records: list[Record], partitions: int) -> dict[int, list[Record]]:
+    """By the hash of the id, so that an event and its label meet; offsets count within each partition."""
+    spread: dict[int, list[Record]] = {p: [] for p in range(partitions)}
+    for number, record in enumerate(records):
+        found = spread[client.partition_for(event_key(record.value, number), partitions)]
+        found.append(record._replace(offset=len(found)))
+    return {partition: found for partition, found in spread.items() if found}

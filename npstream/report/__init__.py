@@ -1,0 +1,1 @@
+"""Pages, figures, and the statistics that stand in them."""

@@ -1,0 +1,79 @@
+"""One decision explained."""
+
+from pathlib import Path
+
+import pytest
+
+from npstream import client
+from npstream.records import Channel
+from npstream.testing import Stage
+from tests.history.stages import SETTINGS, as_json, mixed, rewrite, stage, tool
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Stage:
+    """Crashes and a change of settings lie behind the decisions."""
+    found = stage(tmp_path)
+    found.send([*mixed(350), client.event("late", [2.0, 0.5, -0.5], target=True)])
+    found.run(crashes=[6, 11])
+    found.send(mixed(100, seed=1, first=400))
+    found.run(settings={"model": {**SETTINGS["model"], "tau": 0.2}})
+    return found
+
+
+def explained(folder: Path, offset: int) -> dict[str, object]:
+    """What the command says of an event."""
+    found: dict[str, object] = as_json(tool(folder, "explain", "--partition", "0", "--offset", str(offset), "--json"))
+    return found
+
+
+def test_every_decision_is_the_published_one(made: Stage, tmp_path: Path) -> None:
+    """Score, threshold and reason are those in the topic, before and after the change of settings."""
+    for record in made.records(Channel.DECISIONS, 0)[:: len(made.records(Channel.DECISIONS, 0)) // 8]:
+        offset = client.input_offset(record.headers)
+        found = explained(tmp_path, offset)
+        wanted = client.read_decision(record.value)
+        assert found["published"] is True
+        assert found["decision"] == {name: getattr(wanted, name) for name in wanted.__slots__}
+
+
+def test_the_features_that_moved_a_score_come_first(made: Stage, tmp_path: Path) -> None:
+    """Contributions are sorted by size and name the features' own values."""
+    found = explained(tmp_path, 350)
+    features = found["features"]
+    assert isinstance(features, list)
+
+    assert {part["feature"]: part["value"] for part in features} == {"x[0]": 2.0, "x[1]": 0.5, "x[2]": -0.5}
+    sizes = [abs(part["contribution"]) for part in features]
+    assert sizes == sorted(sizes, reverse=True)
+    text = tool(tmp_path, "explain", "--partition", "0", "--offset", "350").stdout
+    for word in ("threshold in force", "moved the score by", "byte for byte"):
+        assert word in text
+
+
+def test_labels_and_bad_events_are_told_as_such(made: Stage, tmp_path: Path) -> None:
+    """An event that asks for no decision has none, and a bad one says why."""
+    events = made.records(Channel.EVENTS, 0)
+    label = next(r for r in events if (r.value or b"").startswith(b'{"id"') and b'"x"' not in (r.value or b""))
+    bad = next(r for r in events if (r.value or b"").startswith(b"rubbish"))
+
+    assert explained(tmp_path, label.offset)["kind"] == "label"
+    assert explained(tmp_path, label.offset)["decision"] is None
+    assert "not_json" in str(explained(tmp_path, bad.offset)["problem"])
+    assert "dead-letter" in tool(tmp_path, "explain", "--partition", "0", "--offset", str(bad.offset)).stdout
+
+
+def test_a_published_decision_that_is_another_is_told(made: Stage, tmp_path: Path) -> None:
+    """Exit code 1 when the topic holds other bytes."""
+    record = made.records(Channel.DECISIONS, 0)[5]
+    rewrite(made, Channel.DECISIONS, record, (record.value or b"").replace(b'"decision":-1', b'"decision":1'))
+    result = tool(tmp_path, "explain", "--partition", "0", "--offset", str(client.input_offset(record.headers)))
+
+    assert result.exit_code == 1
+    assert "DIFFERS" in result.stdout
+
+
+@pytest.mark.parametrize(("offset", "partition"), [("99999", "0"), ("3", "5")])
+def test_an_event_that_is_not_there_is_refused(made: Stage, tmp_path: Path, offset: str, partition: str) -> None:
+    """No event, no explanation: exit code 2."""
+    assert tool(tmp_path, "explain", "--partition", partition, "--offset", offset).exit_code == 2

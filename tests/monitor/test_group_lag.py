@@ -1,0 +1,77 @@
+"""How far behind a group is, asked from outside."""
+
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from npstream import client
+from npstream.records import Channel
+from tests.history.stages import SETTINGS, as_json, mixed, stage, tool
+
+
+def test_lag_counts_what_is_not_decided_in_records_and_seconds(tmp_path: Path) -> None:
+    """A partition that is done has no lag; the other's oldest undecided event tells the seconds."""
+    made = stage(tmp_path, partitions=2)
+    made.send(mixed(30), partition=0)
+    made.send(mixed(30), partition=1)
+    made.run()
+    waited_s = 90.0
+    at_ms = int((time.time() - waited_s) * 1000)
+    made.send([client.event(i, [0.0] * 3, timestamp_ms=at_ms + i) for i in range(5)], partition=1)
+
+    found = as_json(tool(tmp_path, "lag", "--json"))
+    assert [(p["committed"], p["end"], p["records"], p["held_back"]) for p in found["partitions"]] == [
+        (30, 30, 0, 0),
+        (30, 35, 5, 0),
+    ]
+    assert found["records"] == 5
+    assert waited_s <= found["seconds"] < waited_s + 60
+    assert found["partitions"][0]["seconds"] == 0.0
+
+
+@pytest.mark.parametrize(("start", "records"), [("earliest", 12), ("latest", 0)])
+def test_a_partition_without_a_position_is_measured_from_where_it_would_start(
+    tmp_path: Path, start: str, records: int
+) -> None:
+    """Before the first start the setting `start` counts."""
+    made = stage(tmp_path, start=start)
+    made.send(mixed(12))
+
+    found = as_json(tool(tmp_path, "lag", "--json"))["partitions"]
+    assert [(p["committed"], p["records"]) for p in found] == [(None, records)]
+
+
+def test_watching_looks_again(tmp_path: Path) -> None:
+    """Each look is a table, or one JSON document a line."""
+    made = stage(tmp_path)
+    made.send(mixed(3))
+    looks = ["--watch", "--interval", "0.1", "--count", "3"]
+
+    lines = tool(tmp_path, "lag", *looks, "--json").stdout.splitlines()
+    assert [orjson.loads(line)["records"] for line in lines] == [3, 3, 3]
+    assert tool(tmp_path, "lag", *looks).stdout.count("held back") == 3
+
+
+def test_events_that_retention_took_are_not_counted(tmp_path: Path) -> None:
+    """What is no longer there cannot be behind."""
+    made = stage(tmp_path, worker=SETTINGS["worker"])
+    made.send(mixed(20))
+    made.run()
+    made.send(mixed(20, seed=1))
+    log = made.log()
+    log.trim(Channel.EVENTS, 0, 30)  # type: ignore[attr-defined]
+    log.close()
+
+    assert as_json(tool(tmp_path, "lag", "--json"))["records"] == 10
+
+
+def test_event_times_that_mean_nothing_tell_no_seconds(tmp_path: Path) -> None:
+    """Times counted from 1970 are no times of arrival: the seconds are not known, and said so."""
+    made = stage(tmp_path)
+    made.send([client.event(i, [0.0] * 3, timestamp_ms=i + 1) for i in range(5)])
+
+    found = as_json(tool(tmp_path, "lag", "--json"))
+    assert (found["records"], found["seconds"], found["partitions"][0]["seconds"]) == (5, None, None)
+    assert [line.split()[-2] for line in tool(tmp_path, "lag").stdout.splitlines()[-2:]] == ["-", "-"]

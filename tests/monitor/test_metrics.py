@@ -1,0 +1,169 @@
+"""What a scrape says, of a worker that really runs."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from npstream.monitor.metrics import Metrics
+from npstream.monitor.recorder import Recorder
+from npstream.monitor.status import WorkerStatus
+from npstream.observe import METRICS, metrics_table
+from tests.monitor.stage import IDENTITY, Sample, Stage, config, events, handled, reading, sample
+
+
+def of(name: str, **labels: str) -> Sample:
+    """A sample of partition 0."""
+    return sample(name, partition="0", **labels)
+
+
+def test_every_metric_of_the_list_is_exported_and_nothing_else(tmp_path: Path) -> None:
+    """The families of a scrape are those of the list, each of its kind and with its help."""
+    with Stage(tmp_path / "log", 2) as stage:
+        stage.feed([*events(50), b"rubbish"])
+        stage.wait_for(handled(51, 0))
+        families = list(text_string_to_metric_families(stage.get("metrics")[1]))
+
+    # A parsed counter has lost its suffix.
+    found = {(f.name + ("_total" if f.type == "counter" else ""), f.type, f.documentation) for f in families}
+    ours = {(name, kind, help) for name, kind, help in found if name.startswith("npstream_")}
+    assert ours == {(m.name, m.kind, m.help) for m in METRICS if m.name.startswith("npstream_")}
+    assert {name for name, *_ in found - ours} == {m.name for m in METRICS if not m.name.startswith("npstream_")}
+
+
+def test_names_carry_their_unit() -> None:
+    """Counters end in _total; seconds, bytes and ratios say so."""
+    wrong = [m.name for m in METRICS if (m.kind == "counter") != m.name.endswith("_total")]
+    stems = {m.name.removesuffix("_total"): m.unit for m in METRICS}
+
+    assert wrong == []
+    assert [
+        n for n, unit in stems.items() if unit in ("seconds", "bytes", "ratio") and not n.endswith(f"_{unit}")
+    ] == []
+    assert len({m.name for m in METRICS}) == len(METRICS)
+
+
+def test_prometheus_own_check_accepts_a_scrape(tmp_path: Path) -> None:
+    """`promtool check metrics` has nothing to say about a running worker."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI needs promtool: install the package prometheus", pytrace=False)
+        pytest.skip("no promtool here: install the package prometheus")
+    with Stage(tmp_path / "log") as stage:
+        stage.feed(events(100))
+        stage.wait_for(handled(100))
+        scrape = stage.get("metrics")[1]
+
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=scrape, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_counters_agree_with_the_status(tmp_path: Path) -> None:
+    """Decisions, labels, outcomes, dead letters and events add up to what was fed."""
+    stage = Stage(tmp_path / "log", using=config(on_bad_event="-1"))
+    with stage:
+        bad = [b"[]", b"[]", b'{"id": "a", "x": [1]}', None]
+        stage.feed([*events(700), *bad, b'{"id": 1, "x": [0.5, 0.5]}', b'{"id": 1, "y": -1}'])
+        partition = stage.wait_for(handled(706))["partitions"][0]
+        found = stage.metrics()
+
+    assert found[of("npstream_events_total")] == 706
+    reasons = {"not_object": 2, "wrong_length": 1, "tombstone": 1}
+    assert {
+        r: n
+        for r in ("not_object", "wrong_length", "tombstone", "other", "oversize")
+        if (n := found[of("npstream_dead_letters_total", reason=r)])
+    } == reasons
+    assert found[of("npstream_decisions_total", decision="-1", reason="invalid")] == 1
+    made = {
+        (d, r): found[of("npstream_decisions_total", decision=d, reason=r)]
+        for d, r in (("1", "score"), ("-1", "score"), ("-1", "warmup"), ("-1", "budget"))
+    }
+    assert sum(made.values()) == partition["decisions"] == 701
+    assert made["1", "score"] == partition["alarms"] > 0
+    assert made["-1", "warmup"] == partition["withheld"]["warmup"]
+    assert found[of("npstream_labels_total", fate="with_event")] == 700
+    assert found[of("npstream_labels_total", fate="joined")] == 1
+    outcomes = {
+        (t, d): found[of("npstream_outcomes_total", truth=t, decision=d)]
+        for t in ("target", "non_target")
+        for d in ("1", "-1")
+    }
+    assert sum(outcomes.values()) == 701
+    assert outcomes["non_target", "1"] == partition["fpr"]["lifetime"]["hits"]
+    assert outcomes["target", "1"] == partition["tpr"]["lifetime"]["hits"]
+    assert found[of("npstream_fpr_ratio", span="lifetime")] == partition["fpr"]["lifetime"]["value"]
+    assert found[of("npstream_fpr_lower_ratio", span="window")] == partition["fpr"]["window"]["lower"]
+    assert found[of("npstream_threshold")] == partition["threshold"]
+    assert found[of("npstream_checkpoints_total")] >= 2
+    assert found[of("npstream_checkpoint_bytes")] == partition["checkpoint_bytes"] > 0
+    assert found[of("npstream_batch_records_sum")] == 706
+    assert found[of("npstream_partition_state", state="live")] == 1
+    assert found[of("npstream_tau_ratio")] == 0.1
+
+
+def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
+    """After a restart counters begin at zero while rates go on from the restored state."""
+    stage = Stage(tmp_path / "log")
+    stage.feed(events(300))
+    stage.start()
+    stage.wait_for(handled(300))
+    stage.stop()
+    with stage:
+        stage.feed(events(20, seed=1))
+        partition = stage.wait_for(handled(320))["partitions"][0]
+        found = stage.metrics()
+
+    assert found[of("npstream_events_total")] == 20
+    assert found[of("npstream_labels_total", fate="with_event")] == 20
+    assert partition["fpr"]["lifetime"]["of"] + partition["tpr"]["lifetime"]["of"] == 320
+    assert partition["fpr"]["window"]["of"] + partition["tpr"]["window"]["of"] == 20
+
+
+def test_a_released_partition_leaves_no_series() -> None:
+    """On revoke every child of the partition is gone and those of the others stay; after a reset all are."""
+    recorder = Recorder(IDENTITY, lambda: 0.0)
+    for partition in (0, 1):
+        recorder.restoring(partition)
+        recorder.replaying(reading(partition=partition))
+        recorder.observed(reading(partition=partition))
+    scrapes = [scrape(recorder)]
+    recorder.released(0)
+    scrapes.append(scrape(recorder))
+    recorder.reset("test")
+    scrapes.append(scrape(recorder))
+
+    zeros, ones = ([re.findall(f'^.*partition="{p}".*$', text, re.MULTILINE) for text in scrapes] for p in (0, 1))
+    assert len(zeros[0]) == len(ones[0]) > 60
+    assert zeros[1:] == [[], []]
+    assert [len(found) for found in ones] == [len(ones[0]), len(ones[0]), 0]
+
+
+def scrape(recorder: Recorder) -> str:
+    """The exposition as it would be served now."""
+    return recorder.metrics.render(recorder.board.current, {}, 0.0, 0.0, True).decode()
+
+
+def test_metrics_of_two_workers_do_not_meet() -> None:
+    """Each exporter has a registry of its own."""
+    first, second = Metrics(IDENTITY), Metrics(IDENTITY)
+    first.aborted("test")
+
+    assert b"npstream_aborts_total{" in first.render(WorkerStatus(), {}, 0.0, 0.0, False)
+    assert b"npstream_aborts_total{" not in second.render(WorkerStatus(), {}, 0.0, 0.0, False)
+
+
+def test_the_table_names_every_metric() -> None:
+    """The generated documentation has one row for each metric, with its labels."""
+    rows = metrics_table().splitlines()[2:]
+
+    assert [row.split("`")[1] for row in rows] == [m.name for m in METRICS]
+    assert all(row.count("|") == 6 for row in rows)

@@ -1,0 +1,154 @@
+"""Reports: every number once, the same in all forms; pages that need nothing from the network."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import orjson
+import pytest
+
+from npstream.records import Record
+from npstream.replay.replay import replay
+from npstream.replay.report import Run, to_csv, to_html, to_json, to_text
+from npstream.replay.source import ArraySource, RecordSource, Source
+from tests.replay.data import config, rows, tau
+
+_VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+def run(name: str = "run", source: Source | None = None, rate: float = 0.1) -> Run:
+    """A replay of a small data set."""
+    result = replay(tau(config(), rate), source or ArraySource(*rows(900), 2, 5))
+    return Run(name, {"model": {"tau": rate}}, result, 0.5)
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    """Two rates side by side; the name of one would break a careless page."""
+    return [run("tau=0.1"), run('<script>alert("2")</script> & co', rate=0.2)]
+
+
+class Balanced(HTMLParser):
+    """Checks that every tag is closed in order, and collects attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, (tag, self.getpos())
+
+
+def parsed(html: str) -> Balanced:
+    """The page, read to its end."""
+    parser = Balanced()
+    parser.feed(html)
+    parser.close()
+    return parser
+
+
+def figures(html: str) -> Iterator[ElementTree.Element]:
+    """Every figure of a page as XML."""
+    for text in re.findall(r"<figure>(.*?)</figure>", html, re.DOTALL):
+        yield ElementTree.fromstring(text)
+
+
+def test_the_document_has_what_scripts_rely_on(runs: list[Run]) -> None:
+    """Settings, events, tau, rates, NP-score, digest, and the same rates for each quarter."""
+    document = orjson.loads(orjson.dumps(to_json(runs[0])))
+
+    rates = {"fpr", "fpr_interval", "tpr", "np_score", "negatives", "positives", "false_positives", "true_positives"}
+    assert {"name", "settings", "events", "seconds", "tau", "digest", "tally", "quarters", "partitions", *rates} == set(
+        document
+    )
+    assert [set(quarter) for quarter in document["quarters"]] == [rates] * 4
+    assert document["tau"] == 0.1
+    assert document["settings"] == {"model": {"tau": 0.1}}
+    assert re.fullmatch("[0-9a-f]{32}", document["digest"])
+
+
+def test_rates_of_the_document_follow_from_its_counts(runs: list[Run]) -> None:
+    """FPR, TPR and NP-score can be computed anew from the counts beside them, and lie in their interval."""
+    document = to_json(runs[0])
+
+    for part in (document, *document["quarters"], *document["partitions"]):
+        fpr, tpr = part["false_positives"] / part["negatives"], part["true_positives"] / part["positives"]
+        assert (part["fpr"], part["tpr"]) == (fpr, tpr)
+        assert math.isclose(part["np_score"], max(fpr - 0.1, 0) / 0.1 + 1 - tpr)
+        assert part["fpr_interval"][0] <= fpr <= part["fpr_interval"][1]
+
+
+@pytest.mark.parametrize(("label", "fpr"), [(b"", "no labels"), (b',"y":-1', "0.0000"), (b',"y":1', "-")])
+def test_what_was_not_measured_is_not_shown_as_a_number(label: bytes, fpr: str) -> None:
+    """No label of a class, no rate of it; and no NP-score, which needs both: a 0 would look perfect."""
+    events = [Record(i, 1 + i, None, b'{"x":[0,0,%d]%s}' % (i, label), ()) for i in range(20)]
+    silent = run(source=RecordSource({0: events}))
+
+    document: Any = orjson.loads(orjson.dumps(to_json(silent)))
+    text, page = to_text([silent]), to_html([silent], "events")
+
+    for part in (document, *document["quarters"], *document["partitions"]):
+        assert part["np_score"] is None
+        assert part["fpr"] == (0.0 if part["negatives"] else None)
+        assert (part["fpr_interval"] is None) is (part["negatives"] == 0)
+    assert document["events"] == 20
+    cells = re.split(r"\s{2,}", text.splitlines()[2])
+    assert (cells[2], cells[6]) == (fpr, "-")
+    assert "nan" not in text
+    assert ">nan" not in page
+    assert parsed(page).open == []
+
+
+def test_the_table_has_a_line_for_each_run(runs: list[Run]) -> None:
+    """Name, counts and the start of the digest, one run a line."""
+    lines = to_text(runs).splitlines()[2:]
+
+    assert [line.split()[-1] for line in lines] == [run.result.digest[:12] for run in runs]
+    assert "\x1b" not in to_text(runs)
+
+
+def test_samples_lead_to_the_final_counts(runs: list[Run]) -> None:
+    """The CSV parses, counts only grow, and each partition's last line is its total."""
+    samples = list(csv.DictReader(io.StringIO(to_csv(runs))))
+
+    for found in runs:
+        for part in found.result.partitions:
+            own = [s for s in samples if (s["run"], s["partition"]) == (found.name, str(part.partition))]
+            counts = [int(s["negatives"]) + int(s["positives"]) for s in own]
+            assert counts == sorted(counts)
+            assert int(own[-1]["false_positives"]) == part.rates.false_positives
+            assert int(own[-1]["records"]) == 900
+
+
+def test_the_page_is_well_formed_and_shows_every_run(runs: list[Run]) -> None:
+    """Tags are closed in order, figures are XML, names are text, and both digests are there."""
+    html = to_html(runs, "data.npz")
+
+    assert parsed(html).open == []
+    assert len(list(figures(html))) == 1 + 4 * len(runs)
+    assert "<script" not in html
+    for found in runs:
+        assert found.result.digest in html
+
+
+def test_the_page_refers_to_nothing_outside(runs: list[Run]) -> None:
+    """No attribute loads anything and no style imports anything: the page works without a network."""
+    html = to_html(runs, "data.npz")
+    page = parsed(html)
+
+    loading = [(name, value) for name, value in page.attributes if name in ("src", "href", "xlink:href", "action")]
+    assert [pair for pair in loading if not pair[1].startswith("#")] == []
+    assert not re.search(r"@import|url\((?!#)", html)
+    named = set(re.findall(r"https?://[^\s\"'<>]+", html))
+    assert named <= {"http://www.w3.org/2000/svg"}
