@@ -97,12 +97,12 @@ class Pointer:
     """Where a partition's newest snapshot is in the checkpoint topic.
 
     `offset` is the log offset of its first chunk, `chunks` how many there are,
-    `slot` its place in the ring, `next_offset` the input offset it resumes at.
+    `ring_place` its place in the ring, `next_offset` the input offset it resumes at.
     """
 
     offset: int
     chunks: int
-    slot: int
+    ring_place: int
     next_offset: int
 
 

@@ -45,18 +45,18 @@ def check_kept(patient: Patient, partition: int) -> list[Finding]:
     """Every kept checkpoint, change and reset can be read; the newest checkpoint is looked at with the position."""
     name = f"{patient.topics.events}/{partition}"
     damage = find_damage(checkpoint_records(patient.log, partition), patient.group, patient.topics.events, partition)
-    newest = _newest_slot(patient, partition)
+    newest = _newest_place(patient, partition)
     fix = "a worker does not need it unless the newer ones are lost; audit, explain and rollback do"
     return [
         Finding("error", name, f"a kept record is unreadable: {problem}", fix)
         for key, problem in damage.items()
-        if not (isinstance(key, ChunkKey) and key.slot == newest)
+        if not (isinstance(key, ChunkKey) and key.ring_place == newest)
     ]
 
 
-def _newest_slot(patient: Patient, partition: int) -> int | None:
+def _newest_place(patient: Patient, partition: int) -> int | None:
     try:
         position = patient.state.committed(partition)
     except StateCorrupt:
         return None  # `group_checks.check_partition` finds it
-    return None if position is None else position.pointer.slot
+    return None if position is None else position.pointer.ring_place

@@ -23,7 +23,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "topic": snapshot.topic,
         "partition": snapshot.partition,
         "next_offset": snapshot.next_offset,
-        "slot": snapshot.slot,
+        "ring_place": snapshot.ring_place,
         "algorithm": snapshot.algorithm,
         "bytes": len(encode_snapshot(snapshot)),
         "settings": processor.config.to_dict(),

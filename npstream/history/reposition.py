@@ -201,13 +201,13 @@ def _move(
     elif how != "kept":
         old = processor.config if newest is None else PartitionConfig.from_dict(newest.snapshot.params)
         records.append(change_record(processor, old))
-    slot = 0 if newest is None else (_newest_slot(past, stood) + 1) % order.keep
-    share = whole_share(processor, slot, records)
+    ring_place = 0 if newest is None else (_newest_place(past, stood) + 1) % order.keep
+    share = whole_share(processor, ring_place, records)
     return Move(past.partition, how, origin, processor.next_offset, replayed, note, stood, share)
 
 
-def _newest_slot(past: Past, stood: Position | None) -> int:
-    """The slot written last, which must not be overwritten before the new one is there."""
+def _newest_place(past: Past, stood: Position | None) -> int:
+    """The ring place written last, which must not be overwritten before the new one is there."""
     if stood is not None:
-        return stood.pointer.slot
-    return max(past.history.snapshots, key=lambda kept: kept.offset).snapshot.slot
+        return stood.pointer.ring_place
+    return max(past.history.snapshots, key=lambda kept: kept.offset).snapshot.ring_place

@@ -245,8 +245,8 @@ class PartitionProcessor:
             "outputs": self._chain.count,
         }
 
-    def snapshot(self, slot: int = 0) -> Snapshot:
-        """Everything `from_snapshot` needs to go on as if nothing had happened; `slot` is its place in the ring."""
+    def snapshot(self, ring_place: int = 0) -> Snapshot:
+        """Everything `from_snapshot` needs to go on as if nothing had happened."""
         group, topic, partition = self.address
         digest, open_block = self._chain.dump()
         return Snapshot(
@@ -254,7 +254,7 @@ class PartitionProcessor:
             group=group,
             topic=topic,
             partition=partition,
-            slot=slot,
+            ring_place=ring_place,
             next_offset=self.next_offset,
             params=self.config.to_dict(),
             meta={**self._meta(), "chain": digest.hex()},

@@ -183,8 +183,8 @@ class PartitionTask:
         chunks: list[tuple[bytes, bytes]] = []
         pointer = self._pointer
         if snapshot or pointer is None:
-            slot = 0 if pointer is None else (pointer.slot + 1) % self._cadence.keep
-            chunks, pointer = snapshot_chunks(processor, slot)
+            ring_place = 0 if pointer is None else (pointer.ring_place + 1) % self._cadence.keep
+            chunks, pointer = snapshot_chunks(processor, ring_place)
             self._saved_at = now
             self._saved_offset = processor.next_offset
         position = Position(processor.next_offset, pointer, processor.proof())
