@@ -1,4 +1,4 @@
-"""What the worker tells the outside: every metric with its meaning, and the interface the worker calls.
+"""What the worker reports: every metric with its meaning, and the interface the worker calls.
 
 `METRICS` is the one list: the exporter is built from it, the documentation is
 generated from it, and alert rules may name nothing else. The worker calls an
@@ -216,11 +216,11 @@ def metrics_table() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One partition as it stood between two events; taken on the worker's thread, never changed.
+    """One partition as it was between two events; taken on the worker's thread, never changed.
 
     `counts` are the partition's counters since its first event, by the names of
     its tally. `negatives` and the like are labelled events; `replay_to` is the
-    offset at which a replay ends, `saved_offset` where the newest snapshot stands.
+    offset at which a replay ends, `saved_offset` that of the newest snapshot.
     """
 
     partition: int
@@ -260,7 +260,7 @@ class Observer:
         """A poll has returned, with records or without."""
 
     def rebalanced(self, change: Literal["assigned", "revoked", "lost"]) -> None:
-        """Ownership changes; the partitions are told one by one after it."""
+        """Ownership changes; calls for each partition follow."""
 
     def restoring(self, partition: int) -> None:
         """A partition was assigned and its state is being loaded."""
@@ -275,19 +275,19 @@ class Observer:
         """A partition was revoked or lost."""
 
     def paused(self, partition: int, reason: str) -> None:
-        """A partition stands still until an operator acts."""
+        """A partition is paused until an operator acts."""
 
     def processed(self, partition: int, records: int, last_timestamp_ms: int) -> None:
         """A batch of live records was decided; not committed yet."""
 
     def committed(self, shares: list[Share], seconds: float) -> None:
-        """One transaction stands."""
+        """One transaction is committed."""
 
     def replaying(self, reading: Reading) -> None:
-        """How a partition stands after it was restored, and after each batch it replayed."""
+        """A partition after it was restored, and after each batch it replayed."""
 
     def observed(self, reading: Reading) -> None:
-        """How a partition stands; told a few times a second while it commits, and once after the last commit."""
+        """A partition after a commit; called a few times a second while it commits, and once after the last commit."""
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
         """Answers `wanted_models`: a model's parameters and canonical bytes."""

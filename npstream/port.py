@@ -108,7 +108,7 @@ class Log(Protocol):
         """Partition count; raises `Fatal` naming the topic when it does not exist."""
 
     def topic_id(self) -> str:
-        """What tells the events topic from one created later under its name; empty where the log has no such ids."""
+        """Distinguishes the events topic from one created later under its name; empty where the log has no such ids."""
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""
@@ -128,7 +128,7 @@ class Log(Protocol):
         """Write (key, value, headers, timestamp_ms) records durably, outside any transaction of a worker."""
 
     def close(self) -> None:
-        """Let go of connections. Never raises."""
+        """Close the connections. Never raises."""
 
 
 class StateReader(Protocol):
@@ -153,7 +153,7 @@ class StateReader(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of connections. Never raises."""
+        """Close the connections. Never raises."""
 
 
 Heartbeat = Callable[[], None]

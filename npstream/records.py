@@ -75,7 +75,7 @@ class Topics:
 
 
 class Output(NamedTuple):
-    """One record to publish on the partition number of the event it answers."""
+    """One record to publish on the partition number of its event."""
 
     channel: Channel
     key: bytes | None
@@ -117,7 +117,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A partition's committed progress: everything below `next_offset` is decided for ever."""
+    """A partition's committed progress: everything below `next_offset` is decided."""
 
     next_offset: int
     pointer: Pointer

@@ -51,7 +51,7 @@ class Outcome:
     decisions: tuple[Decision, ...]
     dead_letters: tuple[DeadLetter, ...]
     paused: Mapping[int, str]
-    """Partitions that stand still, with the reason."""
+    """Paused partitions, with the reason."""
     crashes: int = field(compare=False)
     """How many of the crashes asked for were met."""
     replayed: int = field(compare=False)
@@ -65,7 +65,7 @@ def run(
     crashes: Sequence[int] = (),
     partitions: int = 1,
 ) -> Outcome:
-    """Send the events, decide them all, and tell what was published.
+    """Send the events, decide them all, and return what was published.
 
     `settings` is what a settings file holds, or the file; its `kafka` section is
     not used. The worker dies at those calls of its broker that `crashes` numbers,
@@ -166,7 +166,7 @@ class _PowerCut(BaseException):
 
 
 class _Deaths:
-    """Counts calls over all lives and ends one where it was told to."""
+    """Counts calls over all sessions and ends one where it should."""
 
     def __init__(self, at: Sequence[int]) -> None:
         self._at = set(at)

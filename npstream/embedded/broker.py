@@ -121,7 +121,7 @@ class EmbeddedBroker:
         if not ends.begin <= begin <= ends.high:
             raise StateCorrupt(
                 f"events partition {partition}: offset {begin} is outside the records kept ({ends.begin}..{ends.high}) "
-                f"in {self._path}: they were trimmed before they were read; reset the partition to start anew"
+                f"in {self._path}: they were trimmed before they were read; `npstream reset` starts the partition over"
             )
         return self._store.fetch(events, partition, begin, ends.stable, limit)
 
@@ -151,7 +151,7 @@ class EmbeddedBroker:
         return pointers
 
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
-        """Commit at once: there is nobody to wait for."""
+        """Commit at once: there is nothing to wait for."""
         pointers = self.commit(shares)
         return lambda: pointers
 
@@ -175,7 +175,7 @@ class EmbeddedBroker:
         return pointer
 
     def _require_unmoved(self, partition: int) -> None:
-        """What no lock can promise: whoever has committed since is the owner now, and this worker a zombie."""
+        """What no lock can promise: if another program has committed since, it is the owner now, this one a zombie."""
         seen, found = self._seen.get(partition), self._row(partition)
         if found != seen:
             was, now = ("nowhere" if row is None else f"at offset {row[0]}" for row in (seen, found))
@@ -198,7 +198,7 @@ class EmbeddedBroker:
         self._snapshots = 0
 
     def close(self, timeout_s: float) -> None:
-        """Let the listener write its last checkpoint, then let go of the file."""
+        """Let the listener write its last checkpoint, then close the file."""
         if self._listener is not None and self._next_offsets and not self._abandoned:
             self._listener.on_revoked(sorted(self._next_offsets))
         self.abandon()

@@ -35,8 +35,8 @@ class KafkaBroker:
     ) -> None:
         """Look at the rights and the topics. Waits at most `connect_timeout_ms` for a broker.
 
-        Raises `Retryable` when none answers, `Fatal` when settings, login, rights or
-        topics stand in the way.
+        Raises `Retryable` when none responds, `Fatal` when settings, login, rights or
+        topics do not allow it.
         """
         self._config = config
         self._logger = logger or logging.getLogger("npstream.kafka")
@@ -71,7 +71,7 @@ class KafkaBroker:
         return self._publisher.produce_s
 
     def subscribe(self, listener: Listener) -> None:
-        """End what this slot's former life left open, then join the group."""
+        """End the transaction that an earlier process of this worker left open, then join the group."""
         self._publisher.open(self._config.connect_timeout_ms / 1000)
         self._member.subscribe(listener)
 

@@ -23,8 +23,8 @@ GATHER_S = 0.005
 """How long a poll collects records when some are there: enough to fill a batch under load."""
 
 _MOMENT_S = 0.05
-"""What librdkafka is asked in the moment in which it ends its membership, it never answers, and whoever asks holds
-the interpreter meanwhile. Closing calls back, and callbacks ask: they let that moment pass first."""
+"""A call into librdkafka at the moment it ends its membership never returns, and holds the interpreter meanwhile.
+Closing runs the callbacks, and they make such calls: they wait for this long first."""
 
 _LEAVE_S = 5.0
 """Longest wait for the coordinator to be reached; then the member is dropped as it is."""
@@ -57,7 +57,7 @@ class Member:
         self._next_offsets: dict[int, int] = {}
         """Where each owned partition is read next."""
         self._paused: set[int] = set()
-        """Those of them that the client was told not to fetch."""
+        """Those of them that the client does not fetch."""
         self._let_go: set[int] = set()
         self._rewind: set[int] = set()
         self._unreadable: dict[int, KafkaError] = {}
@@ -77,7 +77,7 @@ class Member:
         """The membership as it is now; asked again for each transaction.
 
         A member that the group has dropped has lost its id, and some brokers accept
-        offsets from nobody in particular: such a one must not even ask. A new id
+        offsets from a member without an id: so such a member does not send any. A new id
         comes with a new assignment only, inside a poll.
         """
         metadata = self._consumer.consumer_group_metadata()
@@ -175,7 +175,7 @@ class Member:
         for message, headers in zip(messages, headers_of(messages), strict=True):
             if message.error() is not None:
                 self._note_error(message)
-                # The client may go on behind what it could not read: nothing of this partition counts any more.
+                # The client may continue after what it could not read: ignore the rest of this partition.
                 read |= {p: active.pop(p) for p in self._unreadable.keys() & active.keys()}
                 continue
             records = active.get(message.partition())  # type: ignore[arg-type]
@@ -277,11 +277,11 @@ class Member:
         consumer: Consumer,
         gone: list[TopicPartition],
         partitions: Sequence[int],
-        tell: Callable[[Listener], None],
+        notify: Callable[[Listener], None],
     ) -> None:
         with self._keeping():
             if partitions and self._listener is not None and self._kept is None:
-                tell(self._listener)
+                notify(self._listener)
             for partition in partitions:
                 del self._next_offsets[partition]
                 self._paused.discard(partition)
@@ -311,7 +311,7 @@ class Member:
             raise translate(error, doing, self._config) from error
 
     def close(self, timeout_s: float) -> None:
-        """Leave the group after the listener has let go of its partitions; a static member keeps its place."""
+        """Leave the group after the listener has given up its partitions; a static member keeps its place."""
         deadline = time.monotonic() + timeout_s
         self._listener_lets_go()
         self.abandon(max(0.0, deadline - time.monotonic()))

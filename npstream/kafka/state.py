@@ -53,7 +53,7 @@ class KafkaStateReader:
     def partition_counts(self) -> list[int]:
         """Partition counts of the four topics; `Retryable` or `Fatal` when they cannot be had.
 
-        Asking also tells the client where each partition lives: without, its first
+        This also makes the client learn where each partition is; otherwise its first
         read would wait for a metadata timer of a second.
         """
         self._warm = True
@@ -117,7 +117,7 @@ class KafkaStateReader:
                 raise StateCorrupt(
                     f"the checkpoint at {topic}/{partition} offset {pointer.offset} is gone, {len(chunks)} of "
                     f"{pointer.chunks} chunks are left: was the topic emptied, or does it delete instead of compact? "
-                    "Check with `npstream doctor`, then reset the partition to start anew"
+                    "Check with `npstream doctor`, then `npstream reset` starts the partition over"
                 )
             self.records_read += 1
             chunks.append(_chunk(message))

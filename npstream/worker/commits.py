@@ -4,7 +4,7 @@ Committing is mostly waiting for the brokers. Under load, when a batch came full
 its shares are staged: the next poll is made first, and their commit runs while
 the batch it brought is processed. Nothing of that batch can be seen before its
 own commit, and when a commit fails both are thrown away. A transaction never
-spans a poll: whoever polls has finished the commit that was running.
+spans a poll: a running commit is finished first.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

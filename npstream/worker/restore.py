@@ -87,8 +87,9 @@ def _find_snapshot(partition: int, state: StateReader, log: Log, origin: Origin,
         if older is None:
             raise StateCorrupt(
                 f"{origin.topic}/{partition}: the checkpoint that committed offset {position.next_offset} points to "
-                f"(at log offset {position.pointer.offset}) is gone or damaged, and no older one is whole: stop all workers and run `npstream recover`, which rebuilds the state from the "
-                "events, or says what works where they are gone"
+                f"(at log offset {position.pointer.offset}) is gone or damaged, and no older one is whole: stop all "
+                "workers and run `npstream recover`, which rebuilds the state from the events, or says what works "
+                "where they are gone"
             ) from unreadable
         return older.snapshot
 

@@ -29,7 +29,7 @@ _STAGED_POLL_S = 0.005
 class Session:
     """The owned partitions and their commits, between one `connect` and one `abandon` or `leave`.
 
-    It is the broker's listener. Any exception ends it: whoever gets one calls `abandon`.
+    It is the broker's listener. Any exception ends it: the caller then calls `abandon`.
     """
 
     def __init__(
