@@ -431,7 +431,7 @@ MUTANTS = {
         "what is staged for a lost partition is published all the same",
         _staged_survives_loss,
         f"{_STAGING}::test_a_staged_batch_is_dropped_when_its_partition_is_lost",
-        "assert",
+        "KeyError|assert",
     ),
     "staged_forgotten_on_revoke": Mutant(
         "a checkpoint on revoke goes ahead without what is staged",
