@@ -5,24 +5,11 @@ that expire when it arrives, then its own). The plan only collects; the kernel
 then runs it in one compiled call.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model import Op, Outcome
+from npstream.model import Op, Operations, Outcome
 from npstream.partition.pending import Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Operations:
-    """Arrays for `Model.run`, one row an operation."""
-
-    code: npt.NDArray[np.int8]
-    x: npt.NDArray[np.float32]
-    score: npt.NDArray[np.float64]
-    y: npt.NDArray[np.int8]
-    slot: npt.NDArray[np.int32]
 
 
 class Plan:
@@ -93,12 +80,4 @@ def all_labelled(x: npt.NDArray[np.float32], score: npt.NDArray[np.float64], y: 
 
 def rows_of(outcome: Outcome, operations: list[int]) -> Outcome:
     """Those rows of an outcome, in this order."""
-    return Outcome(
-        outcome.decision[operations],
-        outcome.reason[operations],
-        outcome.score[operations],
-        outcome.threshold[operations],
-        outcome.gamma[operations],
-        outcome.fpr[operations],
-        outcome.t[operations],
-    )
+    return Outcome._make(column[operations] for column in outcome)

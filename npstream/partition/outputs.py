@@ -37,18 +37,7 @@ class Publisher:
         if len(events) != len(records):
             records, ids = [records[event] for event in events], [ids[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
-        values = encode_decisions(
-            self._named(ids, offsets),
-            outcome.decision,
-            outcome.reason,
-            outcome.score,
-            outcome.threshold,
-            outcome.gamma,
-            outcome.fpr,
-            outcome.t,
-            tau=self._tau,
-            model=self._model,
-        )
+        values = encode_decisions(self._named(ids, offsets), *outcome, tau=self._tau, model=self._model)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
         columns = zip(

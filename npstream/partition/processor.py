@@ -20,7 +20,7 @@ from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
-from npstream.partition.operations import Operations, Plan, all_labelled, rows_of
+from npstream.partition.operations import Plan, all_labelled, rows_of
 from npstream.partition.outputs import Publisher
 from npstream.partition.pending import Entry, Pending, id_hash
 from npstream.partition.proof import Chain
@@ -118,7 +118,7 @@ class PartitionProcessor:
         self._cap.count(n)
         self._age(records)
         self.tally.labels_with_event += n
-        outcome = self._run(all_labelled(decoded.x, decoded.score, decoded.y))
+        outcome = self.model.run(all_labelled(decoded.x, decoded.score, decoded.y), self.pending.decided)
         return self._publish(records, decoded, outcome, range(n), n)
 
     def _process_mixed(self, records: Sequence[Record], decoded: Decoded) -> tuple[list[Output], int]:
@@ -136,13 +136,8 @@ class PartitionProcessor:
             else:
                 done = event
                 break
-        outcome = rows_of(self._run(plan.operations(decoded.x, decoded.score)), plan.deciding)
-        return self._publish(records, decoded, outcome, plan.events, done), done
-
-    def _run(self, operations: Operations) -> Outcome:
-        return self.model.run(
-            operations.code, operations.x, operations.score, operations.y, operations.slot, self.pending.decided
-        )
+        outcome = self.model.run(plan.operations(decoded.x, decoded.score), self.pending.decided)
+        return self._publish(records, decoded, rows_of(outcome, plan.deciding), plan.events, done), done
 
     def _handle(self, plan: Plan, event: int, kind: int, record: Record, decoded: Decoded) -> None:
         y = int(decoded.y[event])
@@ -297,4 +292,4 @@ class PartitionProcessor:
         plan = Plan()
         self._let_go(plan, self.pending.evict())
         empty = self._decoder.decode(())
-        self._run(plan.operations(empty.x, empty.score))
+        self.model.run(plan.operations(empty.x, empty.score), self.pending.decided)
