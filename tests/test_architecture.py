@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LINES_MAX = 400
 
 # What every room may import: values, errors, the ports, metrics, and what a process needs once.
-BASE = ("npstream", "records", "errors", "observe", "port", "failpoints", "jit", "logs", "secrets")
+BASE = ("npstream", "records", "errors", "observe", "port", "failpoints", "jit", "jobs", "logs", "secrets")
 # Commands may use every room; every other room names those it uses.
 COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {

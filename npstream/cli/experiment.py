@@ -248,15 +248,10 @@ def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations
 
 def _run(options: Common, study: "Study", gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
-    from npstream.study.pool import run_all
-    from npstream.study.results import Results
-
     if not study.tasks:
         raise UsageError(f"{study.name}: nothing to run with these options; see --help")
-    results = Results(options.out / f"{study.file}.csv", study.columns, fresh=options.fresh)
     with _bar(study.name) as progress:
-        run_all(study.tasks, results, options.jobs, progress)
-    report = study.report(results.rows(task.key for task in study.tasks))
+        report = study.run(options.out, options.jobs, fresh=options.fresh, progress=progress)
     _write(options.out, study.name, report)
     if options.as_json:
         click.echo(json.dumps({**report.summary, "gates": [gate.to_dict() for gate in report.gates]}, indent=2))

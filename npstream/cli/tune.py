@@ -158,13 +158,14 @@ class _Bench:
 def _search(
     search: "Search", past: History, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
 ) -> list["Trial"]:
-    from npstream.replay.trials import Trials
+    from npstream.jobs import Results
+    from npstream.replay.trials import COLUMNS
     from npstream.replay.tune import in_memory, tune
 
     with past.source(settings) as source:
         past.say_columns(settings, quiet=quiet)
         data = in_memory(source)
-    kept = Trials(trials, fresh=fresh)
+    kept = Results(trials, COLUMNS, fresh=fresh)
     compile_kernel(settings.partition_config(), quiet=quiet)
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))

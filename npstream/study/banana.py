@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npstream.errors import UsageError
+from npstream.jobs import ResultRow
 from npstream.model import Model, Params
 from npstream.report.figure import Band, Figure, Line, Points, Rule, Segments, svg
 from npstream.report.page import Section
@@ -19,7 +20,7 @@ from npstream.study import methods
 from npstream.study.contour import contour
 from npstream.study.datasets import Source
 from npstream.study.protocol import BETA, ETA, epochs, split
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.study import Report, Rows, Study
 
 TAUS = (0.05, 0.1, 0.3, 0.4)
@@ -59,7 +60,7 @@ class BananaTask:
         order = [self.data, self.permutation, self.samples, self.rows_max]
         return digest({"study": "banana", "model": self.params.fingerprint(), "order": order})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         parts = split(self.source.load(self.name, rows=self.rows_max), self.permutation, self.rows_max)
         model = Model.create(self.params)
         x, y = epochs(parts.x, parts.y, self.samples, np.random.default_rng([self.permutation, 0xBA]))
@@ -70,7 +71,7 @@ class BananaTask:
             "tau": self.tau,
             "permutation": self.permutation,
         }
-        rows: list[Row] = [
+        rows: list[ResultRow] = [
             {**common, "kind": "convergence", "t": t, "fpr": fpr} for t, fpr in _convergence(decision, y)
         ]
         if self.permutation == 0:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npstream.errors import UsageError
+from npstream.jobs import ResultRow
 from npstream.model import Model, Reason
 from npstream.report.page import Section, Table
 from npstream.report.rates import rates, windowed
@@ -28,7 +29,7 @@ from npstream.study import methods
 from npstream.study.datasets import Source, head, permuted
 from npstream.study.delayed import stream_delayed
 from npstream.study.gates import Gate
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.streams import known_order
 from npstream.study.study import Report, Rows, Study
 
@@ -66,7 +67,7 @@ class DelayTask:
         order = [self.data, self.rows, self.ordered, self.seed]
         return digest({"study": "delays", "order": order, "delay": self.delay, **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         whole = self.source.load(self.name)
         data = head(whole, self.rows) if self.ordered else permuted(whole, self.seed, self.rows)
         model = Model.create(methods.params(methods.PLUS, data.dims, self.tau, self.seed))

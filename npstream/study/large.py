@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npstream.jobs import ResultRow
 from npstream.report.figure import Figure, Line, Rule, svg
 from npstream.report.page import Section, Table
 from npstream.report.rates import cumulative, np_score
 from npstream.study import methods
 from npstream.study.datasets import Source, permuted
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.study import Report, Rows, Study
 
 TAUS = (0.005, 0.01)
@@ -42,7 +43,7 @@ class LargeTask:
         chosen = methods.settings(self.method, self.dims, self.tau, self.permutation)
         return digest({"study": "large", "order": [self.data, self.rows, self.permutation], **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         data = permuted(self.source.load(self.name, rows=self.rows), self.permutation, self.rows)
         decision = methods.make(self.method, data.dims, self.tau, self.permutation).stream(data.x, data.y).decision
         fpr, tpr = cumulative(decision, data.y)

@@ -14,11 +14,12 @@ from importlib.resources import files
 
 import numpy as np
 
+from npstream.jobs import ResultRow
 from npstream.report.page import Section, Table
 from npstream.report.rates import last_quarter, oracle_tpr, rates
 from npstream.study import methods
 from npstream.study.datasets import RECIPES, Source, head, permuted
-from npstream.study.results import Row, digest
+from npstream.study.results import digest
 from npstream.study.stream_gates import check
 from npstream.study.study import Report, Rows, Study
 from npstream.study.tally import Tally
@@ -58,7 +59,7 @@ class StreamTask:
         order = [self.data, self.rows, self.ordered, self.seed]
         return digest({"study": "streams", "order": order, **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         whole = self.source.load(self.name)
         data = head(whole, self.rows) if self.ordered else permuted(whole, self.seed, self.rows)
         outcome = methods.make(self.method, data.dims, self.tau, self.seed).stream(data.x, data.y)

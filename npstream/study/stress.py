@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npstream.jobs import ResultRow
 from npstream.report.page import Section, Table
 from npstream.report.rates import Signs, last_quarter, rates, windowed, worst_overdraft
 from npstream.study import methods
 from npstream.study.datasets import Source
 from npstream.study.drift import DRIFTING
 from npstream.study.gates import Gate, all_within, at_most
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.study import Report, Rows, Study
 
 TAU = 0.01
@@ -44,7 +45,7 @@ class StressTask:
         chosen = methods.settings(self.method, self.dims, self.tau, self.seed)
         return digest({"study": "stress", "data": self.data, "seed": self.seed, **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         data = Source().load(self.name, rows=self.rows, seed=self.seed)
         decision = methods.make(self.method, data.dims, self.tau, self.seed).stream(data.x, data.y).decision
         whole, q4 = rates(decision, data.y), last_quarter(data.rows)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from npstream.jobs import ResultRow
 from npstream.model import ALGORITHM
 from npstream.report.figure import Figure, Line, Points, Rule, svg
 from npstream.report.page import Section, Table
@@ -13,7 +14,7 @@ from npstream.study import protocol
 from npstream.study.datasets import Source
 from npstream.study.methods import OLNP_VERSION
 from npstream.study.protocol import METHODS, Grid
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.study import Report, Rows, Study
 
 TAUS = (0.05, 0.1, 0.2, 0.3, 0.4)
@@ -55,7 +56,7 @@ class TableTask:
         fields = {name: value for name, value in asdict(self).items() if name not in ("source", "name")}
         return digest({"study": "table", "algorithm": ALGORITHM, "olnp": OLNP_VERSION, **fields})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         parts = protocol.split(self.source.load(self.name, rows=self.rows_max), self.permutation, self.rows_max)
         found, choice = protocol.evaluate(self.method, parts, self.tau, self.permutation, self.grid)
         return [
