@@ -5,6 +5,7 @@ the same snapshot bytes, however the records are batched and on whatever CPU.
 It touches only its own memory: no clock, no I/O, no randomness.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -53,6 +54,8 @@ class PartitionProcessor:
         self._next_offset = next_offset
         self.model = model
         self.tally = Tally()
+        self.bad_events: Counter[tuple[str, str]] = Counter()
+        """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
         self._chain = Chain()
         self._clock_ms = -1
@@ -223,7 +226,9 @@ class PartitionProcessor:
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
         for event in range(done):
             if event in decoded.errors:
-                by_event[event] = self._publisher.bad(records[event], decoded, event)
+                by_event[event] = outputs = self._publisher.bad(records[event], decoded, event)
+                published = self.config.on_bad_event if len(outputs) > 1 else "none"
+                self.bad_events[decoded.errors[event].reason, published] += 1
         return [output for event in sorted(by_event) for output in by_event[event]]
 
     def proof(self) -> Proof:
