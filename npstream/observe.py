@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from npstream.records import Phase, Share
 
-Kind = Literal["counter", "gauge", "histogram"]
+MetricKind = Literal["counter", "gauge", "histogram"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Metric:
     """One exported series: its full name as scraped, without the suffixes a histogram adds."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     unit: str
     help: str
     labels: tuple[str, ...] = ()

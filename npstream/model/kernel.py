@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import GAMMA, PRIOR, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
-from npstream.model.threshold import FPR, OUTSTANDING, Floats, Ints, Q, Rule, judge, note_issue, settle, track
+from npstream.model.threshold import FPR, OUTSTANDING, Q, Rule, judge, note_issue, settle, track
 
 Bytes = npt.NDArray[np.int8]
 
@@ -65,7 +66,7 @@ class Scaler(NamedTuple):
     high: Floats
 
 
-class State(NamedTuple):
+class ModelState(NamedTuple):
     """All that a model knows."""
 
     level: Floats
@@ -110,7 +111,13 @@ class Outcome(NamedTuple):
 
 @jit
 def run(
-    ops: Operations, decided: Bytes, params: KernelParams, rule: Rule, state: State, work: Scratch, outcome: Outcome
+    ops: Operations,
+    decided: Bytes,
+    params: KernelParams,
+    rule: Rule,
+    state: ModelState,
+    work: Scratch,
+    outcome: Outcome,
 ) -> None:
     """Run every operation in order, changing `decided`, `state` and `outcome` in place."""
     level, tally, clock = state.level, state.tally, state.clock
@@ -156,7 +163,7 @@ def _free(decision: int, tally: Ints) -> None:
 
 
 @jit_inline
-def _score(ops: Operations, e: int, params: KernelParams, state: State, work: Scratch) -> float:
+def _score(ops: Operations, e: int, params: KernelParams, state: ModelState, work: Scratch) -> float:
     """The score of row e: given, or that of its features."""
     if params.preset == EXTERNAL:
         return float(ops.score[e])
@@ -167,7 +174,7 @@ def _score(ops: Operations, e: int, params: KernelParams, state: State, work: Sc
 
 
 @jit_inline
-def _score_features(params: KernelParams, state: State, work: Scratch) -> float:
+def _score_features(params: KernelParams, state: ModelState, work: Scratch) -> float:
     """The network's score of work.x; leaves the transformed features in work.z."""
     if params.input == ZSCORE:
         standardise(work.x, state.scaler.mean, state.scaler.inv_sd, work.z)
@@ -180,7 +187,7 @@ def _score_features(params: KernelParams, state: State, work: Scratch) -> float:
 
 
 @jit_inline
-def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, state: State, work: Scratch) -> None:
+def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Scratch) -> None:
     """Account for a label, then learn from it unless the model is frozen."""
     settle(y, decision, rule, state.level, state.tally)
     if not params.learning:
@@ -194,7 +201,7 @@ def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, st
 
 
 @jit_inline
-def _learn(f: float, y: int, params: KernelParams, tau: float, state: State, work: Scratch) -> None:
+def _learn(f: float, y: int, params: KernelParams, tau: float, state: ModelState, work: Scratch) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
     _descend(f, y, params, state, work)
     if params.stochastic:
@@ -211,7 +218,7 @@ def _learn(f: float, y: int, params: KernelParams, tau: float, state: State, wor
 
 
 @jit_inline
-def _draw_target(params: KernelParams, state: State, work: Scratch) -> None:
+def _draw_target(params: KernelParams, state: ModelState, work: Scratch) -> None:
     """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
     scaler, clock = state.scaler, state.clock
     for i in range(work.x.size):
@@ -221,7 +228,7 @@ def _draw_target(params: KernelParams, state: State, work: Scratch) -> None:
 
 
 @jit_inline
-def _descend(f: float, y: int, params: KernelParams, state: State, work: Scratch) -> None:
+def _descend(f: float, y: int, params: KernelParams, state: ModelState, work: Scratch) -> None:
     """One step of the network on the weighted loss of this event."""
     if params.preset == PLUS:
         mu = _weight(y, params, state)
@@ -237,7 +244,7 @@ def _descend(f: float, y: int, params: KernelParams, state: State, work: Scratch
 
 
 @jit_inline
-def _weight(y: int, params: KernelParams, state: State) -> float:
+def _weight(y: int, params: KernelParams, state: ModelState) -> float:
     """mu of eq. 13 with a forgetful share of targets; one-class targets are half of what is learned."""
     head = state.net.head
     if not params.one_class:
@@ -247,7 +254,7 @@ def _weight(y: int, params: KernelParams, state: State) -> float:
 
 
 @jit_inline
-def _paper_weight(y: int, params: KernelParams, state: State) -> float:
+def _paper_weight(y: int, params: KernelParams, state: ModelState) -> float:
     """mu of eq. 13 (Algorithm 1, line 8); the classes of one-class mode are balanced by construction."""
     clock, gamma = state.clock, state.net.head[GAMMA]
     t = clock[LEARNED_NEG] + clock[LEARNED_POS]
@@ -263,7 +270,7 @@ def _fading(params: KernelParams, clock: Ints) -> float:
 
 
 @jit_inline
-def _move_gamma(f: float, params: KernelParams, tau: float, state: State) -> None:
+def _move_gamma(f: float, params: KernelParams, tau: float, state: ModelState) -> None:
     """gamma (1 + beta (P_fa - tau)), P_fa the share of f > 0 among the last W negatives (eq. 17)."""
     clock, window, head = state.clock, state.window, state.net.head
     at = clock[WINDOW_AT]
@@ -276,7 +283,7 @@ def _move_gamma(f: float, params: KernelParams, tau: float, state: State) -> Non
 
 
 @jit_inline
-def _move_gamma_stochastic(f: float, y: int, params: KernelParams, tau: float, state: State) -> None:
+def _move_gamma_stochastic(f: float, y: int, params: KernelParams, tau: float, state: ModelState) -> None:
     """gamma + beta (1{y = -1} t/n- l(y f) - tau): the additive form of section IV."""
     clock, head = state.clock, state.net.head
     error = 0.0

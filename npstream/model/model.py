@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats
 from npstream.errors import SettingsError
 from npstream.jit import DISABLED
 from npstream.model import coldstart, kernel
@@ -27,7 +28,6 @@ from npstream.model.state import (
     state_digest,
     state_from_bytes,
 )
-from npstream.model.threshold import Floats
 
 # Under Adagrad the directions learn at their own rate, eta * 10 / sqrt(d).
 _ALPHA_GAIN = 10.0
@@ -43,7 +43,7 @@ class Model:
     use by two threads at once; the compiled call releases the GIL.
     """
 
-    def __init__(self, params: Params, state: kernel.State, features: Sequence[str] | None = None) -> None:
+    def __init__(self, params: Params, state: kernel.ModelState, features: Sequence[str] | None = None) -> None:
         self.params = params
         self.features = features_of(features, params.d)
         self._state = state
@@ -276,7 +276,7 @@ def _owned(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")
 
 
-def _draw(params: Params, key: np.uint64, state: kernel.State) -> None:
+def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:
     net = state.net
     kind = ("rbf", "laplacian", "matern").index(params.kernel)
     draws = coldstart.draw_directions(key, kind, params.g, params.preset == "plus", net.alpha)

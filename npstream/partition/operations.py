@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.model import Op, Operations, Outcome
-from npstream.partition.pending import Entry
+from npstream.partition.pending import ParkedObservation
 
 
 class Plan:
@@ -20,7 +20,7 @@ class Plan:
         self._y: list[int] = []
         self._slot: list[int] = []
         self._event: list[int] = []
-        self._parked: list[tuple[int, Entry]] = []
+        self._parked: list[tuple[int, ParkedObservation]] = []
         self.events: list[int] = []
         self.deciding: list[int] = []
 
@@ -38,12 +38,12 @@ class Plan:
         """Learn from features that came back with their label."""
         self._add(Op.LEARN, y, slot, event)
 
-    def learn_parked(self, entry: Entry, y: int) -> None:
+    def learn_parked(self, entry: ParkedObservation, y: int) -> None:
         """Learn from an observation that waited."""
         self._parked.append((len(self._code), entry))
         self._add(Op.LEARN, y, entry.slot, -1)
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: ParkedObservation) -> None:
         """Let an observation go that no label came for."""
         self._parked.append((len(self._code), entry))
         self._add(Op.RELEASE, 0, entry.slot, -1)

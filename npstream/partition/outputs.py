@@ -17,7 +17,7 @@ _OUTPUT: Callable[[tuple[object, ...]], Output] = partial(tuple.__new__, Output)
 """An `Output` of its fields as one tuple: what its constructor does, without a Python call for each record."""
 
 
-class Publisher:
+class OutputBuilder:
     """Knows the words of one partition's decisions under one set of parameters."""
 
     def __init__(self, config: PartitionConfig, topic: str, partition: int) -> None:

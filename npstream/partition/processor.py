@@ -22,8 +22,8 @@ from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
 from npstream.partition.operations import Plan, all_labelled, rows_of
-from npstream.partition.outputs import Publisher
-from npstream.partition.pending import Entry, Pending, id_hash
+from npstream.partition.outputs import OutputBuilder
+from npstream.partition.pending import ParkedObservation, Pending, id_hash
 from npstream.partition.proof import Chain
 from npstream.records import Output, Proof, Record
 
@@ -65,7 +65,7 @@ class PartitionProcessor:
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
         self._decoder = EventDecoder(config.events)
-        self._publisher = Publisher(config, self.address[1], self.partition)
+        self._publisher = OutputBuilder(config, self.address[1], self.partition)
         if self._cap.share != config.dead_letter_cap:
             # A new block: what the old cap let through must not be held against the new one.
             self._cap = DeadLetterCap(config.dead_letter_cap)
@@ -208,7 +208,7 @@ class PartitionProcessor:
         for entry in self.pending.expire(self.tally.events, self._clock_ms):
             self._let_go(plan, entry)
 
-    def _let_go(self, plan: Plan, entry: Entry) -> None:
+    def _let_go(self, plan: Plan, entry: ParkedObservation) -> None:
         self.tally.observations_expired += 1
         if self.config.labels.on_expiry == "negative":
             plan.learn_parked(entry, -1)

@@ -11,13 +11,13 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats, Ints
 from npstream.errors import SettingsError
 from npstream.jit import jit
 from npstream.model import Model, Outcome, Params, Reason
 from npstream.model.kernel import Bytes
 from npstream.model.maths import exp
 from npstream.model.scaler import absorb, standardise
-from npstream.model.threshold import Floats, Ints
 
 _NEG, _POS, _AT, _HITS, _FALSE_ALARMS = range(5)
 _BIAS, _GAMMA = range(2)

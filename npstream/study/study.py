@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from npstream.jobs import Job, Results, Workers
-from npstream.report.page import Section
+from npstream.report.page import PageSection
 from npstream.study.gates import Gate
 
-Rows = Sequence[Mapping[str, str]]
+StudyRows = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What a study found: sections for a reader, figures as files, the same as plain data, and its gates."""
 
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     summary: Mapping[str, Any]
     figures: Mapping[str, str] = field(default_factory=dict, repr=False)
     gates: Sequence[Gate] = ()
@@ -33,7 +33,7 @@ class Study:
     file: str
     columns: Sequence[str]
     tasks: Sequence[Job]
-    report: Callable[[Rows], Report]
+    report: Callable[[StudyRows], Report]
 
     def run(self, out: Path, jobs: int, *, fresh: bool, progress: Callable[[int, int], None]) -> Report:
         """Run the tasks that are not done yet, `jobs` at a time, and report on all; rows are kept in the folder `out`.

@@ -7,7 +7,7 @@ import pytest
 
 from npstream.jobs import ResultRow
 from npstream.study.results import digest, number
-from npstream.study.study import Report, Rows, Study
+from npstream.study.study import Report, Study, StudyRows
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Square:
         return [{"value": self.n**2}, {"value": self.n**2 / 2}]
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     return Report(sections=[], summary={"values": [number(row, "value") for row in rows]})
 
 
