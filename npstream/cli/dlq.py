@@ -169,7 +169,7 @@ def redrive(
 def _opened(
     settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
 ) -> Iterator[tuple["Log", "Choice"]]:
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
     from npstream.errors import UsageError
@@ -182,7 +182,7 @@ def _opened(
     for name, text in (("first", begin), ("end", end)):
         if text is not None:
             bounds |= {f"{name}_offset": int(text)} if text.isdecimal() else {f"{name}_ms": moment_ms(text)}
-    with closing(app.open_log(settings)) as log:
+    with closing(backend_of(settings).open_log()) as log:
         if only:
             partitions_of(log, settings.topic_names().events, only)
         yield log, Choice(only, reasons, **bounds)

@@ -44,7 +44,7 @@ def export(
 
     from contextlib import closing
 
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
     from npstream.data.lines import to_line
     from npstream.errors import UsageError
@@ -53,7 +53,7 @@ def export(
     if to_stdout and as_json:
         raise UsageError("--json and a file of - would mix on standard output; give a file")
     count = 0
-    with closing(app.open_log(settings)) as log:
+    with closing(backend_of(settings).open_log()) as log:
         source = topic_source(log, settings.topic_names().events, Range(begin, end, only))
         total = sum(last - first for first, last in source.ranges.values())
         with _writing(file) as out, progress("exporting", total, quiet=as_json) as advance:

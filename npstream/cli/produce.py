@@ -54,11 +54,11 @@ def produce(
     """Send FILE to the events topic."""
     settings = load_settings(config, assignments)
 
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.data.messages import messages_of_file
 
     outgoing = messages_of_file(file, settings.partition_config().events, delay, label)
-    log = app.open_log(settings)
+    log = backend_of(settings).open_log()
     if outgoing.columns is not None and not as_json:
         click.echo(f"{file.name}: {outgoing.columns}", err=True)
     started = time.monotonic()

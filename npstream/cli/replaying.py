@@ -85,10 +85,10 @@ class History:
         if self.file is not None:
             yield self.file.source(settings.partition_config().events, topic, self.partitions, self.delay)
             return
-        from npstream import app
+        from npstream.backend import backend_of
         from npstream.cli.ranges import topic_source
 
-        with closing(app.open_log(settings)) as log:
+        with closing(backend_of(settings).open_log()) as log:
             yield topic_source(log, topic, self.where)
 
     @property

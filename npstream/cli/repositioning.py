@@ -51,7 +51,7 @@ def move(
     Raises `UsageError` when workers are active and `execute` is asked for; with `gone` the places of static members
     are taken from them first.
     """
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import partitions_of
     from npstream.history.published import wait_settled
     from npstream.history.reposition import Order
@@ -59,14 +59,14 @@ def move(
     from npstream.history.sole_member import commit_alone, require_nobody, try_committed
     from npstream.records import Channel
 
-    topics = settings.topic_names()
+    backend, topics = backend_of(settings), settings.topic_names()
     order = Order(why, int(time.time() * 1000), settings.checkpoint.keep)
     moves: list[Move] = []
     with opened(settings) as (log, steward):
         if execute:
             if gone:
-                app.dismiss_workers(settings)
-            require_nobody(steward, settings.group, _advice(settings, gone))
+                backend.remove_dead_workers()
+            require_nobody(steward, settings.group, backend.advise_on_members(gone))
         for partition in partitions_of(log, topics.events, only):
             stood = try_committed(steward, partition)
             wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
@@ -77,18 +77,8 @@ def move(
             stood_at = {planned.partition: planned.stood for planned in moves}
             shares = [planned.share for planned in moves]
             count = log.partitions(Channel.EVENTS)
-            commit_alone(app.open_tool_broker(settings), count, stood_at, shares, time.monotonic, _JOIN_S)
+            commit_alone(backend.open_sole_member(), count, stood_at, shares, time.monotonic, _JOIN_S)
     if as_json:
         echo_json(moves_json(moves, executed=execute))
     else:
         click.echo(moves_text(moves, topics.decisions, executed=execute))
-
-
-def _advice(settings: "Settings", gone: bool) -> str:
-    """What to do about members that are stopped already; a file has none."""
-    if settings.kafka is None:
-        return ""
-    forgotten = f"is forgotten {settings.kafka.session_timeout_ms / 1000:g} s after it"
-    if gone:
-        return f" A worker without static membership that was killed {forgotten} died; others have joined since."
-    return f" A stopped worker {forgotten} stopped; --workers-are-gone does not wait for that."

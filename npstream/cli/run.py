@@ -35,10 +35,11 @@ def run(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     settings = load_settings(config, (*assignments, "log.format=json") if as_json else assignments)
 
     from npstream import app
+    from npstream.backend import backend_of
     from npstream.logs import configure
     from npstream.observe import Observer
 
-    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, app.secrets_of(settings))
+    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, backend_of(settings).secrets())
     stop = threading.Event()
     _stop_on_signals(stop)
     dashboard = app.build_dashboard(settings)

@@ -35,9 +35,10 @@ def one_partition_option(function: F) -> F:
 @contextmanager
 def opened(settings: "Settings") -> Iterator[tuple["Log", "Steward"]]:
     """A plain reader and a steward of the group, closed at the end."""
-    from npstream import app
+    from npstream.backend import backend_of
 
-    with closing(app.open_log(settings)) as log, closing(app.open_steward(settings)) as steward:
+    backend = backend_of(settings)
+    with closing(backend.open_log()) as log, closing(backend.open_state()) as steward:
         yield log, steward
 
 

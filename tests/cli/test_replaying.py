@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from npstream import app, client
+from npstream.backend import backend_of
 from npstream.cli.exits import OK, SETTINGS
-from npstream.observe import Observer
 from npstream.records import Channel, Position, Record
 from npstream.settings import load
 from npstream.testing import Stage
@@ -157,11 +157,8 @@ def test_a_topic_is_read_and_left_alone(tmp_path: Path) -> None:
 
 def standing(stage: Stage) -> tuple[list[Position], list[Record]]:
     """All that a group has: its committed positions, and every record of its four topics."""
-    broker = app.open_broker(stage.settings, threading.Event(), Observer())
-    try:
-        positions = [broker.committed(partition) for partition in range(stage.partitions)]
-    finally:
-        broker.abandon()
+    with closing(backend_of(stage.settings).open_state()) as state:
+        positions = [state.committed(partition) for partition in range(stage.partitions)]
     records = [r for c in Channel for p in range(stage.partitions) for r in stage.records(c, p)]
     return [position for position in positions if position is not None], records
 

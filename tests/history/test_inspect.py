@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npstream import app, client
+from npstream.backend import backend_of
 from npstream.codec.snapshot import decode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionProcessor
@@ -30,7 +31,7 @@ def made(tmp_path: Path) -> Stage:
 
 def live_model(made: Stage, partition: int) -> PartitionProcessor:
     """The processor a worker would restore now."""
-    steward = app.open_steward(made.settings)
+    steward = backend_of(made.settings).open_state()
     position = steward.committed(partition)
     assert position is not None
     chunks = steward.read_checkpoint(partition, position.pointer)
