@@ -124,8 +124,9 @@ class KafkaBackend:
 
     def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
         admin = Admin(self._config)
-        retention_ms = -1 if retention_hours is None else retention_hours * 3_600_000
-        actions = admin.plan(Wishes(partitions or 1, replication or 1, retention_ms))
+        retention_ms = None if retention_hours is None else retention_hours * 3_600_000
+        given = {"partitions": partitions, "replication": replication, "retention_ms": retention_ms}
+        actions = admin.plan(Wishes(**{name: value for name, value in given.items() if value is not None}))
         return TopicPlan(summary(actions), lambda: admin.prepare(actions))
 
     def find_client_problems(self) -> list[str]:

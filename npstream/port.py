@@ -13,6 +13,7 @@ from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Positio
 
 Start = Literal["earliest", "latest"] | int
 """Where a partition without state begins: an end of the log, or a timestamp in ms."""
+DEFAULT_START: Literal["earliest"] = "earliest"
 
 
 Landing = Callable[[], dict[int, Pointer]]

@@ -15,7 +15,7 @@ from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
 from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
-from npstream.port import Broker, Log, Start
+from npstream.port import DEFAULT_START, Broker, Log, Start
 from npstream.records import Channel, KeyValue, Position
 from npstream.worker.partition_task import Cadence, PartitionTask
 
@@ -28,7 +28,7 @@ class Origin:
     topic: str
     config: PartitionConfig
     cadence: Cadence
-    start: Start = "earliest"
+    start: Start = DEFAULT_START
     seed: Callable[[], Model] | None = None
 
 

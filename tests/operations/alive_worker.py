@@ -63,7 +63,7 @@ def main(path: Path, start_s: float, max_age_s: float, stuck_s: float, *, held: 
     signal.signal(signal.SIGUSR1, lambda *_: HANG.set())
     signal.signal(signal.SIGUSR2, lambda *_: GO_ON.set())
     identity = Identity(settings.group, settings.topic_names().events, "worker", __version__, ALGORITHM)
-    http = HttpConfig(port=0, start_s=start_s, max_age_s=max_age_s, stuck_s=stuck_s)
+    http = HttpConfig("127.0.0.1", 0, start_s=start_s, max_age_s=max_age_s, stuck_s=stuck_s)
     dashboard = Dashboard(http, identity, time.monotonic, time.time, backend_of(settings).open_log)
     dashboard.start()
     structlog.get_logger("npstream").info("starting", page=dashboard.url)
