@@ -7,6 +7,7 @@ import click
 
 from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
 from npstream.cli.tooling import opened, past_of
+from npstream.cli.writing import write_file
 
 if TYPE_CHECKING:
     from npstream.codec.snapshot import Snapshot
@@ -123,14 +124,12 @@ def _diff(past: "Past", offsets: tuple[int, int], as_json: bool) -> None:
 
 
 def _export(snapshot: "Snapshot", path: Path, as_json: bool) -> None:
-    from npstream.errors import UsageError
-    from npstream.history.inspect import model_file
+    from npstream.partition import PartitionProcessor
+    from npstream.partition.model_file import model_file
 
-    data = model_file(snapshot)
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    processor = PartitionProcessor.from_snapshot(snapshot)
+    data = model_file(processor, processor.config)
+    write_file(path, data)
     if as_json:
         echo_json({"file": str(path), "bytes": len(data), "next_offset": snapshot.next_offset})
     else:

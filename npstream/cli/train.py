@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  npstream train data.npz --set model.tau=0.05 --out model.npm
-  npstream train --config config/kafka.yaml --to 2026-05-01T00:00:00Z --out model.npm
+  npstream train data.npz --set model.tau=0.05 --out model.npstream
+  npstream train --config config/kafka.yaml --to 2026-05-01T00:00:00Z --out model.npstream
 
 \b
-Name the file in the settings (start_from: model.npm): partitions without state start
+Name the file in the settings (start_from: model.npstream): partitions without state start
 from what it has learned. Their budget, rates and counters are their own.
 Reads only: the live group, its offsets and its topics stay as they are.
 Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers;
@@ -38,7 +38,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
 @delay_option
 @label_option
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("model.npm"), show_default=True, help="The model file."
+    "--out", type=click.Path(path_type=Path), default=Path("model.npstream"), show_default=True, help="The model file."
 )
 @click.option(
     "--holdout",
@@ -112,7 +112,8 @@ def _compare(
 
 
 def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) -> dict[str, Any]:
-    from npstream.replay.train import model_file, train
+    from npstream.partition.model_file import model_file
+    from npstream.replay.train import train
 
     config = settings.partition_config()
     with progress("learning from all", _size(source), quiet=quiet) as advance:

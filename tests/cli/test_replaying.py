@@ -189,7 +189,7 @@ def test_scores_of_another_model_are_replayed(tmp_path: Path) -> None:
 def test_a_trained_model_starts_new_partitions(tmp_path: Path) -> None:
     """The file works as --start-from and as start_from in settings: the same decisions, no warm-up."""
     path = write_npz(tmp_path / "data.npz", 900)
-    model = tmp_path / "model.npm"
+    model = tmp_path / "model.npstream"
     config = settings_file(tmp_path, start_from=str(model))
 
     trained = answer("train", path, "--config", config, "--out", model, "--set", "start_from=null")
@@ -204,7 +204,7 @@ def test_a_trained_model_starts_new_partitions(tmp_path: Path) -> None:
 
 def test_a_worker_starts_from_the_trained_model(tmp_path: Path) -> None:
     """Live partitions without state publish what a backtest from the model says they will."""
-    model = tmp_path / "model.npm"
+    model = tmp_path / "model.npstream"
     npstream(
         "train", write_npz(tmp_path / "data.npz", 900, seed=1), "--config", settings_file(tmp_path), "--out", model
     )
@@ -225,7 +225,17 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     path = write_npz(tmp_path / "data.npz", 1000)
 
     trained = answer(
-        *("train", path, *QUICK, "--holdout", "150", "--out", tmp_path / "model.npm", "--report", tmp_path / "report")
+        *(
+            "train",
+            path,
+            *QUICK,
+            "--holdout",
+            "150",
+            "--out",
+            tmp_path / "model.npstream",
+            "--report",
+            tmp_path / "report",
+        )
     )
 
     names = [run["name"] for run in trained["comparison"]]
@@ -233,7 +243,7 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     assert {run["events"] for run in trained["comparison"]} == {150}
     page = (tmp_path / "report" / "report.html").read_text()
     assert all(name in page for name in names)
-    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npm")
+    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npstream")
     assert (without["digest"], without["comparison"]) == (trained["digest"], [])
 
 
@@ -241,8 +251,8 @@ def test_late_labels_are_counted_for_the_events_they_belong_to(tmp_path: Path) -
     """Where every label is late the held-back events are measured by theirs, and nothing is made up without any."""
     late, later = (write_lines(tmp_path / f"{delay}.jsonl", late_lines(1000, delay, 3)) for delay in (60, 900))
 
-    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
-    shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
+    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
+    shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
 
     for run in trained["comparison"]:
         assert run["negatives"] + run["positives"] == 100
@@ -258,7 +268,9 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
     stage = Stage(SMALL, tmp_path, 3)
     stage.send(events(600))
 
-    trained = answer("train", "--config", settings_file(tmp_path), "--out", tmp_path / "model.npm", "--holdout", "90")
+    trained = answer(
+        "train", "--config", settings_file(tmp_path), "--out", tmp_path / "model.npstream", "--holdout", "90"
+    )
 
     assert trained["learned"] == 600
     assert [run["name"] for run in trained["comparison"]] == ["3 models, cold", "3 models, warm"]
@@ -267,7 +279,7 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
 
 def test_a_model_of_another_shape_is_refused(tmp_path: Path) -> None:
     """Settings and model file must agree; the message says both values."""
-    path, model = write_npz(tmp_path / "data.npz", 300), tmp_path / "model.npm"
+    path, model = write_npz(tmp_path / "data.npz", 300), tmp_path / "model.npstream"
     answer("train", path, *QUICK, "--out", model)
 
     done = npstream("backtest", path, "--set", "model.D=16", "--start-from", model)

@@ -127,7 +127,7 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
     rows = np.random.default_rng(0).normal(size=(50, D)).astype(np.float32)
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", fmt="%.9g")
 
-    script = Path(__file__).with_name("score_model_file.py")
+    script = Path(__file__).parents[1] / "replay" / "score_model_file.py"
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(tmp_path / "m.npstream"), str(tmp_path / "rows.csv")],
         capture_output=True,
@@ -148,7 +148,8 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
         (["--partition", "0", "--at", "3"], "keeps no checkpoint at offset 3; kept are those at"),
         (["--partition", "9"], "partition 9 does not exist"),
         (["--history"], "say which partition"),
-        (["--partition", "0", "--export", "no/such/folder/m"], "cannot be written"),
+        (["--partition", "0", "--export", "."], "cannot write .: it is a folder"),
+        (["--partition", "0", "--export", "/dev/null/m.npstream"], "cannot write /dev/null/m.npstream"),
     ],
 )
 def test_what_is_not_there_is_told(made: Stage, tmp_path: Path, arguments: list[str], message: str) -> None:
