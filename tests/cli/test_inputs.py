@@ -21,7 +21,7 @@ def replay(command: str, folder: Path, *arguments: str | Path) -> Done:
     """A replaying command whose results, if any, go to the folder."""
     out: dict[str, list[str | Path]] = {
         "train": ["--out", folder / "model.npstream"],
-        "tune": ["--out", folder / "best.yaml", "--budget", "1", "--jobs", "1"],
+        "tune": ["--out", folder / "best.yaml", "--trials", "1", "--jobs", "1"],
     }
     return npstream(command, *arguments, *out.get(command, []))
 

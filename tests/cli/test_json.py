@@ -31,7 +31,7 @@ CASES: dict[tuple[str, ...], Arguments] = {
     ("produce",): _file(),
     ("backtest",): _at("--set", "model.tau=0.1,0.2"),
     ("train",): lambda folder: ["--out", str(folder / "model.npstream")],
-    ("tune",): lambda folder: ["--budget", "2", "--jobs", "1", "--out", str(folder / "best.yaml")],
+    ("tune",): lambda folder: ["--trials", "2", "--jobs", "1", "--out", str(folder / "best.yaml")],
     ("audit",): _at(),
     ("inspect",): _at("--partition", "0"),
     ("explain",): _at("--partition", "0", "--offset", "5"),

@@ -295,7 +295,7 @@ def test_the_winner_can_be_loaded_and_scores_what_was_promised(tmp_path: Path) -
     """A backtest with the file that was written finds the NP-score and the digest of the best trial."""
     path, best = write_npz(tmp_path / "data.npz", 300), tmp_path / "best.yaml"
 
-    found = answer("tune", path, *QUICK, "--budget", "6", "--jobs", "1", "--out", best)
+    found = answer("tune", path, *QUICK, "--trials", "6", "--jobs", "1", "--out", best)
     (run,) = answer("backtest", path, "--config", best)
 
     assert (run["np_score"], run["digest"]) == (found["best"]["np_score"], found["best"]["digest"])
@@ -312,7 +312,7 @@ def test_secrets_stay_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     answer(
         *("tune", write_npz(tmp_path / "data.npz", 300), "--config", config, "--set", "model.tau=0.2"),
-        *("--budget", "3", "--jobs", "1", "--out", best),
+        *("--trials", "3", "--jobs", "1", "--out", best),
     )
 
     written = yaml.safe_load(best.read_text())
@@ -327,7 +327,7 @@ def test_a_search_on_a_topic_leaves_it_alone(tmp_path: Path) -> None:
     stage.send(events(300))
 
     found = answer(
-        *("tune", "--config", settings_file(tmp_path), "--budget", "2", "--jobs", "1"),
+        *("tune", "--config", settings_file(tmp_path), "--trials", "2", "--jobs", "1"),
         *("--out", tmp_path / "best.yaml"),
     )
 
@@ -347,7 +347,7 @@ def test_there_is_nothing_to_search_in_scores_of_another_model(tmp_path: Path) -
 def test_a_search_on_both_cores_prints_one_document(tmp_path: Path) -> None:
     """As a process of its own, with processes of its own, nothing but the document reaches standard output."""
     path = write_npz(tmp_path / "data.npz", 200)
-    command = [PYTHON, "-c", ENTRY, "tune", str(path), *QUICK, "--budget", "4", "--jobs", "2", "--json"]
+    command = [PYTHON, "-c", ENTRY, "tune", str(path), *QUICK, "--trials", "4", "--jobs", "2", "--json"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=170, check=True)
 
