@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 import yaml
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json
 
 
 @click.command(
@@ -16,8 +17,7 @@ Example:
 \b
 Exit codes: 0 usable; 3 not, with every problem; 2 the file cannot be read."""
 )
-@config_option()
-@set_option
+@settings_options()
 @json_option
 def check(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     """Check a settings file: every problem at once, and sizes. Connects to nothing."""

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import echo_json, json_option
-from npstream.cli.progress import compile_kernel, waiting
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import json_option
+from npstream.cli.output import check_writable, compile_kernel, echo_json, waiting, write_file
 
 if TYPE_CHECKING:
     from npstream.demo.live import Feeder

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.tooling import one_partition_option, range_options
+from npstream.cli.options import json_option, load_settings, one_partition_option, range_options, settings_options
+from npstream.cli.output import echo_json
 
 if TYPE_CHECKING:
     from npstream.history.dead_letters import Choice
@@ -35,7 +35,7 @@ def dlq() -> None:
 def _choice_options(function: F) -> F:
     function = range_options(function)
     return click.option(
-        "--reason", "reasons", multiple=True, help="Only this reason, for instance wrong_length. May be given often."
+        "--reason", "reasons", multiple=True, help="Only this reason, for instance wrong_length. Repeatable."
     )(function)
 
 
@@ -50,8 +50,7 @@ Example:
 Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers;
 5 stored records are damaged.""",
 )
-@config_option()
-@set_option
+@settings_options()
 @_choice_options
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Dead letters shown one by one.")
 @json_option
@@ -90,8 +89,7 @@ The offset is that of the event, as `npstream dlq list` shows it. Reads only.
 Exit codes: 0 shown; 2 no such dead letter; 3 settings refused; 4 brokers;
 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @one_partition_option
 @click.option("--offset", type=click.IntRange(0), required=True, help="Input offset of the event.")
 @json_option
@@ -123,8 +121,7 @@ running it twice sends twice.
 Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers;
 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Say what would be sent and send nothing.")
 @click.option(

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import progress
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json, progress
 
 
 @click.command(
@@ -26,8 +26,7 @@ Changes nothing. Waits only when a transaction holds readers back, to tell a slo
 stuck one.
 Exit codes: 0 nothing to do; 1 findings, each with its fix; 3 settings refused; 4 brokers."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option(
     "--sample", type=click.IntRange(1), default=100, show_default=True, help="Newest and next events to read."
 )

@@ -8,9 +8,8 @@ from typing import BinaryIO
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import progress
-from npstream.cli.tooling import range_options
+from npstream.cli.options import json_option, load_settings, range_options, settings_options
+from npstream.cli.output import echo_json, progress
 
 
 @click.command(
@@ -26,8 +25,7 @@ Exit codes: 0 written; 2 the range or the file cannot be used; 3 settings refuse
 5 stored records are damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@config_option()
-@set_option
+@settings_options()
 @range_options
 @json_option
 def export(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import waiting
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json, waiting
 
 
 @click.command(
@@ -18,8 +18,7 @@ Creates what is missing, adds partitions where an output has fewer than the even
 and corrects settings npstream cannot work with. Running it again does nothing.
 Exit codes: 0 done; 3 settings refused; 4 brokers or rights; 5 a damaged file."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option("--partitions", type=click.IntRange(1), default=None, help="Partitions of a new events topic.")
 @click.option("--replication", type=click.IntRange(1), default=None, help="Replicas of new topics (3 in production).")
 @click.option(

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import echo_json
-from npstream.cli.tooling import opened, past_of
+from npstream.cli.output import echo_json
+from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
@@ -16,24 +16,8 @@ if TYPE_CHECKING:
     from npstream.records import Position
     from npstream.settings import Settings
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _JOIN_S = 60.0
 _SETTLE_S = 30.0
-
-
-def moving_options(function: F) -> F:
-    """`--partition`, `--why`, `--execute` and `--workers-are-gone`."""
-    function = click.option(
-        "--workers-are-gone",
-        "gone",
-        is_flag=True,
-        help="With --execute: do not wait until the group forgets stopped workers. One that runs after all loses its "
-        "place, what it has not committed is decided again.",
-    )(function)
-    function = click.option("--execute", is_flag=True, help="Do it; without, only say what would be done.")(function)
-    function = click.option("--why", default="", help="Reason to remember with it.")(function)
-    return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
 
 
 def move(

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, label_option, set_option
-from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import History, delay_option, file_argument, history
-from npstream.cli.tooling import range_options
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import delay_option, file_argument, json_option, label_option, range_options, settings_options
+from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
+from npstream.cli.replaying import History, history
 
 if TYPE_CHECKING:
     from npstream.replay.report import Run
@@ -32,8 +30,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
 5 most events are bad, or stored ones are damaged."""
 )
 @file_argument
-@config_option(required=False)
-@set_option
+@settings_options(required=False)
 @range_options
 @delay_option
 @label_option
@@ -53,7 +50,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
     multiple=True,
     default=(1, 12),
     show_default=True,
-    help="Compare with a data set spread over so many models; may be given often.",
+    help="Compare with a data set spread over so many models; repeatable.",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @json_option

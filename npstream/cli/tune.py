@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from npstream.cli.options import config_option, echo_json, environment, json_option, label_option, set_option
-from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
-from npstream.cli.tooling import range_options
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import (
+    delay_option,
+    environment,
+    file_argument,
+    json_option,
+    label_option,
+    partitions_option,
+    range_options,
+    settings_options,
+)
+from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
+from npstream.cli.replaying import History, history
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,8 +48,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
 a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
 )
 @file_argument
-@config_option(required=False)
-@set_option
+@settings_options(required=False)
 @range_options
 @partitions_option
 @delay_option
@@ -55,7 +61,7 @@ a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
     multiple=True,
     default=("plus", "paper"),
     show_default=True,
-    help="Presets to try; may be given often.",
+    help="Presets to try; repeatable.",
 )
 @click.option(
     "--jobs",
