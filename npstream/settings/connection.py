@@ -1,17 +1,16 @@
 """The two sections of which a settings file has one: a Kafka cluster, or an embedded file."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from npstream.kafka.config import SECURITY, KafkaConfig, Option, problems
+from npstream.kafka.config import SECURITY, KafkaConfig, Option, option_problems
 from npstream.records import Topics
 from npstream.settings.section import Section, refuse
 
-_NO_TOPICS = Topics("", "", "", "")
-_PLAIN = KafkaConfig("host:9092", "group", "slot", _NO_TOPICS)
+_PLAIN = KafkaConfig("host:9092", "group", "slot", Topics("", "", "", ""))
+"""For its defaults."""
 
 
 class SecuritySection(Section):
@@ -103,14 +102,18 @@ class KafkaSection(Section):
     @field_validator("options")
     @classmethod
     def _may_be_passed(cls, options: dict[str, Option]) -> dict[str, Option]:
-        found = problems(replace(_PLAIN, options=options))
-        refuse([problem.removeprefix("kafka.options.") for problem in found])
+        refuse(option_problems(options))
         return options
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         refuse(
-            [problem.removeprefix("kafka: ").removeprefix("kafka.") for problem in problems(self.config(_NO_TOPICS))]
+            [
+                f"{name}: {getattr(self, name)} is longer than kafka.max_poll_interval_ms {self.max_poll_interval_ms}; "
+                "a worker that is still waiting would be taken for a stuck one"
+                for name in ("session_timeout_ms", "transaction_timeout_ms")
+                if getattr(self, name) > self.max_poll_interval_ms
+            ]
         )
         return self
 
