@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward, create_topics
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
 from npstream.errors import StateCorrupt
-from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
+from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
 from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
-from npstream.port import Broker, Log, Steward
+from npstream.port import Broker, Log, StateReader
 from npstream.records import Channel
 from npstream.secrets import Secrets
 from npstream.settings import EmbeddedSection, KafkaSection, Settings
@@ -56,7 +56,7 @@ class Backend(Protocol):
     def open_log(self) -> Log:
         """Plain reading and writing of the same topics."""
 
-    def open_state(self) -> Steward:
+    def open_state(self) -> StateReader:
         """The group's committed state, read beside its workers."""
 
     def open_sole_member(self) -> Broker:
@@ -107,8 +107,8 @@ class KafkaBackend:
     def open_log(self) -> KafkaLog:
         return KafkaLog(self._config)
 
-    def open_state(self) -> Steward:
-        return KafkaSteward(self._config)
+    def open_state(self) -> StateReader:
+        return KafkaStateReader(self._config)
 
     def open_sole_member(self) -> Broker:
         return KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False))
@@ -165,8 +165,8 @@ class EmbeddedBackend:
     def open_log(self) -> EmbeddedLog:
         return EmbeddedLog(self._path, self._topics)
 
-    def open_state(self) -> Steward:
-        return EmbeddedSteward(self._path, self._topics, self._section.group)
+    def open_state(self) -> StateReader:
+        return EmbeddedStateReader(self._path, self._topics, self._section.group)
 
     def open_sole_member(self) -> Broker:
         return EmbeddedBroker(self._path, self._topics, self._section.group)

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
-    from npstream.port import Log, Steward
+    from npstream.port import Log, StateReader
     from npstream.settings import Settings
 
 
 @contextmanager
-def opened(settings: "Settings") -> Iterator[tuple["Log", "Steward"]]:
-    """A plain reader and a steward of the group, closed at the end."""
+def opened(settings: "Settings") -> Iterator[tuple["Log", "StateReader"]]:
+    """A plain reader of the topics and one of the group's committed state, closed at the end."""
     from npstream.backend import backend_of
 
     backend = backend_of(settings)
-    with closing(backend.open_log()) as log, closing(backend.open_state()) as steward:
-        yield log, steward
+    with closing(backend.open_log()) as log, closing(backend.open_state()) as state:
+        yield log, state
 
 
 def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":

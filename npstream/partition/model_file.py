@@ -10,6 +10,6 @@ def model_file(processor: PartitionProcessor, config: PartitionConfig) -> bytes:
 
     `config` are the rules to name in it.
     """
-    bare = PartitionProcessor(config, *processor.address, processor.model.with_params(config.params))
-    bare.next_offset = processor.next_offset
+    model = processor.model.with_params(config.params)
+    bare = PartitionProcessor(config, *processor.address, model, processor.next_offset)
     return encode_snapshot(bare.snapshot())
