@@ -8,7 +8,7 @@
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published weaknesses of the pinned requirements, where the package index answers
-#   make docs     write the generated parts of README.md anew
+#   make docs     write the generated parts of README.md and the other pages again
 #   make lock     resolve the requirements anew (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
 

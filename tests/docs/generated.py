@@ -1,16 +1,18 @@
-"""The parts of the README that are made from the code. `python -m tests.docs.generated` writes them anew."""
+"""The parts of the pages that are made from the code. `python -m tests.docs.generated` writes them again."""
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
+
+import yaml
 
 from npstream.cli import COMMANDS
 from npstream.cli.exits import MEANINGS
 from npstream.codec.event import REASONS
 from npstream.observe import metrics_table
 from npstream.settings import reference
+from tests.docs.pages import PAGES, ROOT
 
-README = Path(__file__).parents[2] / "README.md"
+_RULES = ROOT / "deploy" / "alerts" / "npstream.rules.yaml"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -39,20 +41,33 @@ def _settings() -> str:
     return _table(("setting", "takes", "default", "meaning"), rows)
 
 
+def _alerts() -> str:
+    rows = []
+    for group in yaml.safe_load(_RULES.read_text())["groups"]:
+        for rule in group["rules"]:
+            name, labels = rule["alert"], dict(rule["labels"])
+            severity = ", ".join([labels.pop("severity"), *(f"{label} {value}" for label, value in labels.items())])
+            about = re.sub(r"{{.*?}}", "…", " ".join(rule["annotations"]["description"].split()))
+            rows.append((f"[{name}](README.md#{name.lower()})", severity, rule["for"], about))
+    return _table(("alert", "severity", "after", "meaning"), rows)
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "reasons": _reasons,
     "commands": _commands,
     "exits": _exits,
     "settings": _settings,
+    "alerts": _alerts,
     "metrics": metrics_table,
 }
 
 
 def rendered(text: str) -> str:
-    """The README with every generated part made anew. Raises KeyError for a part that nothing makes."""
+    """A page with every generated part made again. Raises KeyError for a part that nothing makes."""
     pattern = re.compile(r"<!-- begin (\w+) -->\n.*?<!-- end \1 -->", re.DOTALL)
     return pattern.sub(lambda m: f"<!-- begin {m[1]} -->\n{SECTIONS[m[1]]()}\n<!-- end {m[1]} -->", text)
 
 
 if __name__ == "__main__":
-    README.write_text(rendered(README.read_text()))
+    for page in PAGES:
+        page.write_text(rendered(page.read_text()))
