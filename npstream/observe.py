@@ -1,4 +1,4 @@
-"""What the worker tells the outside: every metric with its meaning, and the interface the worker calls.
+"""What the worker reports: every metric with its meaning, and the interface the worker calls.
 
 `METRICS` is the one list: the exporter is built from it, the documentation is
 generated from it, and alert rules may name nothing else. The worker calls an

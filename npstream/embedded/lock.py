@@ -1,4 +1,4 @@
-"""One worker per file: a lock on the file itself, and one beside it that tells who holds it.
+"""One worker per file: a lock on the file itself, and one beside it that says who holds it.
 
 The kernel drops both with the process. The one beside the log, at its real path,
 names the process to whoever is refused, and does the work alone on systems

@@ -1,4 +1,4 @@
-"""Looking at a cluster and preparing its topics: what `init` and `doctor` stand on."""
+"""Looking at a cluster and preparing its topics: for `init` and `doctor`."""
 
 import logging
 import time

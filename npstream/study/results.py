@@ -1,4 +1,4 @@
-"""Numbers on disk: one CSV a study, appended task by task, so that an interrupted run can go on.
+"""Numbers on disk: one CSV per study, appended task by task, so that an interrupted run can go on.
 
 Every row carries `key`, a digest of all that determines it (settings, data,
 algorithm version), and `of`, how many rows its task has. A task counts as done

@@ -1,7 +1,10 @@
 """The parts of the pages that are made from the code. `python -m tests.docs.generated` writes them again."""
 
+import ast
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import yaml
 
@@ -12,6 +15,7 @@ from npstream.observe import metrics_table
 from npstream.settings import reference
 from tests.docs.pages import PAGES, ROOT
 
+_PACKAGE = ROOT / "npstream"
 _RULES = ROOT / "deploy" / "alerts" / "npstream.rules.yaml"
 
 
@@ -52,6 +56,32 @@ def _alerts() -> str:
     return _table(("alert", "severity", "after", "meaning"), rows)
 
 
+def _files() -> str:
+    return "\n\n".join(_room(path) for layer in _layers() for path in layer)
+
+
+def _layers() -> Iterator[list[Path]]:
+    """The rooms from top to bottom, as the import contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    for layer in next(contract["layers"] for contract in contracts if contract["type"] == "layers"):
+        names = re.findall(r"npstream\.(\w+)", layer)
+        yield [path if (path := _PACKAGE / name).is_dir() else path.with_suffix(".py") for name in names]
+
+
+def _room(room: Path) -> str:
+    if room.is_file():
+        return f"**`{room.name}`** {_summary(room)}"
+    files = [file for file in sorted(room.glob("*.py")) if file.name != "__init__.py"]
+    lines = [f"- `{file.name}` {_summary(file)}" for file in files]
+    return "\n".join([f"**`{room.name}/`** {_summary(room / '__init__.py')}\n", *lines])
+
+
+def _summary(source: Path) -> str:
+    """The first paragraph of a file's docstring."""
+    text = ast.get_docstring(ast.parse(source.read_text())) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "reasons": _reasons,
     "commands": _commands,
@@ -59,6 +89,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "settings": _settings,
     "alerts": _alerts,
     "metrics": metrics_table,
+    "files": _files,
 }
 
 
