@@ -54,7 +54,7 @@ def event(
     """An observation, with its label when `target` is given.
 
     Give features `x`, or a `score` for preset external. The key is the id unless
-    given. Raises ValueError for what the worker would put among the dead letters:
+    given. Raises ValueError for what would become a dead letter:
     neither or both of them, numbers that are not finite or absurd, an id of no or too many bytes.
     """
     if (x is None) == (score is None):
@@ -103,7 +103,7 @@ def read_decision(value: bytes | None) -> Decision:
 
 
 def input_offset(headers: Headers | None) -> int:
-    """The offset of the event a decision answers, from the decision's headers. Raises ValueError without it."""
+    """The offset of the event a decision belongs to, from the decision's headers. Raises ValueError without it."""
     for name, content in headers or ():
         if name == OFFSET_HEADER and content is not None:
             return int(content)

@@ -4,7 +4,7 @@ NpstreamError
 ├── SettingsError      operator: fix the configuration; raised before any connection
 ├── UsageError         operator: fix the command line or the file it names
 ├── BadEvent           worker: write a dead letter, go on
-├── StateCorrupt       worker: pause this partition, tell the operator which key
+├── StateCorrupt       worker: pause this partition, report which key
 ├── Retryable          worker: restart the session, within the deadline
 │   └── Refused        worker: the same, then publish partitions one by one and pause the one it comes back for
 └── Fatal              worker: abort the transaction, exit non-zero
@@ -54,7 +54,7 @@ class Refused(Retryable):
     often it must happen to one partition alone, at the same offset, before that
     partition is paused: once for what is refused by name, more often for what
     nobody has a name for. `committed` is that offset, and `together` are all
-    partitions that took part; whoever published them notes both.
+    partitions that took part; the publisher fills in both.
     """
 
     def __init__(self, message: str, partition: int | None = None, strikes: int = 1) -> None:

@@ -5,7 +5,7 @@ functions allocate nothing, and counting the arrays of a state would cost more
 than an event), machine code kept on disk.
 
 Numba names its disk cache after the file of the decorated function alone: a
-changed helper in another file would leave stale machine code behind, and with
+changed helper in another file would leave stale machine code in the cache, and with
 it the old bits. Here a cache entry is named after the source of every file that holds one.
 """
 
@@ -32,7 +32,7 @@ _njit: Any = numba.njit
 def jit(function: F) -> F:
     """Compile `function` on its first call for each signature; plain Python when numba is disabled.
 
-    Never fails for want of a writable cache directory: it then compiles anew in every process.
+    Never fails for want of a writable cache directory: it then compiles again in every process.
     """
     return _compile(function, inline=False)
 

@@ -28,7 +28,7 @@ REPEATS_MAX = 5
 """Equal warnings or errors written within `REPEATS_S`; the rest is counted."""
 REPEATS_S = 60.0
 _KEYS_MAX = 500
-"""Different messages remembered; beyond that the memory starts anew."""
+"""Different messages remembered; beyond that the memory starts over."""
 _FIRST = ("time", "level", "logger", "event")
 
 

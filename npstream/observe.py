@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from npstream.records import Share
+from npstream.records import Phase, Share
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -129,11 +129,11 @@ _PROGRESS = (
         PARTITION,
     ),
     Metric(
-        "npstream_partition_state",
+        "npstream_partition_phase",
         "gauge",
         "boolean",
-        "1 for the state the partition is in: restoring, replaying, live or paused.",
-        (*PARTITION, "state"),
+        f"1 for the phase the partition is in: {', '.join(Phase)}.",
+        (*PARTITION, "phase"),
     ),
     Metric("npstream_replay_left_records", "gauge", "records", "Offsets a replay still has to cover.", PARTITION),
     Metric("npstream_batch_records", "histogram", "records", "Records of one batch.", PARTITION, _RECORDS),
@@ -168,7 +168,13 @@ _WORKER = (
         _SECONDS,
     ),
     Metric("npstream_aborts_total", "counter", "transactions", "Transactions not committed.", (*WORKER, "cause")),
-    Metric("npstream_resets_total", "counter", "resets", "Times all was dropped and restored.", (*WORKER, "cause")),
+    Metric(
+        "npstream_session_restarts_total",
+        "counter",
+        "restarts",
+        "Times the worker dropped its clients and all state and restored.",
+        (*WORKER, "cause"),
+    ),
     Metric(
         "npstream_rebalances_total",
         "counter",
@@ -210,15 +216,15 @@ def metrics_table() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One partition as it stood between two events; taken on the worker's thread, never changed.
+    """One partition as it was between two events; taken on the worker's thread, never changed.
 
     `counts` are the partition's counters since its first event, by the names of
     its tally. `negatives` and the like are labelled events; `replay_to` is the
-    offset at which a replay ends, `saved_offset` where the newest snapshot stands.
+    offset at which a replay ends, `saved_offset` that of the newest snapshot.
     """
 
     partition: int
-    live: bool
+    phase: Phase
     next_offset: int
     replay_to: int
     saved_offset: int
@@ -254,7 +260,7 @@ class Observer:
         """A poll has returned, with records or without."""
 
     def rebalanced(self, change: Literal["assigned", "revoked", "lost"]) -> None:
-        """Ownership changes; the partitions are told one by one after it."""
+        """Ownership changes; calls for each partition follow."""
 
     def restoring(self, partition: int) -> None:
         """A partition was assigned and its state is being loaded."""
@@ -269,19 +275,19 @@ class Observer:
         """A partition was revoked or lost."""
 
     def paused(self, partition: int, reason: str) -> None:
-        """A partition stands still until an operator acts."""
+        """A partition is paused until an operator acts."""
 
     def processed(self, partition: int, records: int, last_timestamp_ms: int) -> None:
         """A batch of live records was decided; not committed yet."""
 
     def committed(self, shares: list[Share], seconds: float) -> None:
-        """One transaction stands."""
+        """One transaction is committed."""
 
     def replaying(self, reading: Reading) -> None:
-        """How a partition stands after it was restored, and after each batch it replayed."""
+        """A partition after it was restored, and after each batch it replayed."""
 
     def observed(self, reading: Reading) -> None:
-        """How a partition stands; told a few times a second while it commits, and once after the last commit."""
+        """A partition after a commit; called a few times a second while it commits, and once after the last commit."""
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
         """Answers `wanted_models`: a model's parameters and canonical bytes."""
@@ -289,5 +295,5 @@ class Observer:
     def aborted(self, cause: str) -> None:
         """A transaction was not committed."""
 
-    def reset(self, cause: str) -> None:
-        """The worker dropped its clients and all state and will restore."""
+    def session_ended(self, cause: str) -> None:
+        """The worker dropped its clients and all state; it will restore in another session."""

@@ -6,7 +6,7 @@ tuples: they cost half of a frozen dataclass.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -44,6 +44,22 @@ class Channel(IntEnum):
     CHECKPOINTS = 3
 
 
+class Phase(StrEnum):
+    """Where a partition is in its life with one worker.
+
+    RESTORING ──► REPLAYING ──► FIRST_COMMIT_DUE ──► LIVE
+        └─────────────┴────────────────┴──────────────┴──► PAUSED, until an operator acts
+
+    Phases in the middle are skipped where there is nothing to do in them.
+    """
+
+    RESTORING = "restoring"
+    REPLAYING = "replaying"
+    FIRST_COMMIT_DUE = "first_commit_due"
+    LIVE = "live"
+    PAUSED = "paused"
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
     """The names of the four topics."""
@@ -59,7 +75,7 @@ class Topics:
 
 
 class Output(NamedTuple):
-    """One record to publish on the partition number of the event it answers."""
+    """One record to publish on the partition number of its event."""
 
     channel: Channel
     key: bytes | None
@@ -81,12 +97,12 @@ class Pointer:
     """Where a partition's newest snapshot is in the checkpoint topic.
 
     `offset` is the log offset of its first chunk, `chunks` how many there are,
-    `slot` its place in the ring, `next_offset` the input offset it resumes at.
+    `ring_place` its place in the ring, `next_offset` the input offset it resumes at.
     """
 
     offset: int
     chunks: int
-    slot: int
+    ring_place: int
     next_offset: int
 
 
@@ -101,7 +117,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A partition's committed progress: everything below `next_offset` is decided for ever."""
+    """A partition's committed progress: everything below `next_offset` is decided."""
 
     next_offset: int
     pointer: Pointer

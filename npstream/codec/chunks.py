@@ -3,7 +3,7 @@
 Keys are text, read from the right because a group may contain a slash and a
 topic may not:
 
-    group/topic/partition/slot/chunk        one chunk of the snapshot in a slot of the ring
+    group/topic/partition/ring_place/chunk        one chunk of the snapshot at a place of the ring
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
     group/topic/partition/reset/number      one move of the position by an operator, number in 20 digits
 
@@ -41,12 +41,12 @@ class ChunkKey(NamedTuple):
     group: str
     topic: str
     partition: int
-    slot: int
+    ring_place: int
     chunk: int
 
     def encode(self) -> bytes:
         """The key's bytes."""
-        return f"{self.group}/{self.topic}/{self.partition}/{self.slot}/{self.chunk}".encode()
+        return f"{self.group}/{self.topic}/{self.partition}/{self.ring_place}/{self.chunk}".encode()
 
 
 class ChangeKey(NamedTuple):
@@ -81,14 +81,14 @@ Key = ChunkKey | ChangeKey | ResetKey
 def parse_key(key: bytes) -> Key:
     """Read a key of the checkpoint topic. Raises `StateCorrupt` when it is none of ours."""
     try:
-        group, topic, partition, slot, last = key.decode().rsplit("/", 4)
+        group, topic, partition, ring_place, last = key.decode().rsplit("/", 4)
         parsed: Key
-        if slot == _CHANGE:
+        if ring_place == _CHANGE:
             parsed = ChangeKey(group, topic, int(partition), int(last))
-        elif slot == _RESET:
+        elif ring_place == _RESET:
             parsed = ResetKey(group, topic, int(partition), int(last))
         else:
-            parsed = ChunkKey(group, topic, int(partition), int(slot), int(last))
+            parsed = ChunkKey(group, topic, int(partition), int(ring_place), int(last))
     except ValueError:
         raise _foreign(key) from None
     if parsed.encode() != key:  # int() also takes "+1", "1_0" and " 1"
@@ -96,7 +96,7 @@ def parse_key(key: bytes) -> Key:
     return parsed
 
 
-def split(snapshot: bytes, group: str, topic: str, partition: int, slot: int) -> list[tuple[bytes, bytes]]:
+def split(snapshot: bytes, group: str, topic: str, partition: int, ring_place: int) -> list[tuple[bytes, bytes]]:
     """Cut an encoded snapshot into (key, value) records, each value below `CHUNK_MAX_BYTES`."""
     # Not the CRC of all bytes: that of a message with its own CRC at the end is always the same number.
     crc = check_crc(snapshot)
@@ -104,7 +104,7 @@ def split(snapshot: bytes, group: str, topic: str, partition: int, slot: int) ->
     count = -(-len(snapshot) // room)
     return [
         (
-            ChunkKey(group, topic, partition, slot, index).encode(),
+            ChunkKey(group, topic, partition, ring_place, index).encode(),
             _HEAD.pack(_MAGIC, index, count, crc) + snapshot[index * room : (index + 1) * room],
         )
         for index in range(count)
@@ -141,7 +141,7 @@ def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
     """The complete snapshots in a read of the checkpoint topic, by the key of their first chunk.
 
     Later records replace earlier ones with their key, as compaction does. Chunks
-    that a longer, older snapshot left in a slot are passed over, and a slot that
+    that a longer, older snapshot left at a ring place are passed over, and a place that
     holds no whole snapshot is left out.
     """
     newest = {record.key: record for record in records}

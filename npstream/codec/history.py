@@ -33,7 +33,7 @@ class Kept:
     @property
     def pointer(self) -> Pointer:
         """How a committed position would name it."""
-        return Pointer(self.offset, self.chunks, self.snapshot.slot, self.next_offset)
+        return Pointer(self.offset, self.chunks, self.snapshot.ring_place, self.next_offset)
 
 
 @dataclass(frozen=True, slots=True)

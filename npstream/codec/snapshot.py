@@ -10,7 +10,7 @@
     end-4   4     CRC-32 of every byte before it
 
 Integers are unsigned little-endian. The header holds `group`, `topic`,
-`topic_id`, `partition`, `slot`, `next_offset`, `params` (in full), `meta` (counters and
+`topic_id`, `partition`, `slot` (the ring place), `next_offset`, `params` (in full), `meta` (counters and
 whatever else is small) and `blobs`, the list of [name, length]. Every future
 format keeps magic, version and CRC in their places, so that an old reader can
 tell a newer snapshot from a broken one. Equal snapshots have equal bytes.
@@ -38,7 +38,7 @@ class Snapshot:
     """All that one partition knows when every event below `next_offset` has been handled.
 
     `params` and `meta` are JSON values with text keys; `blobs` are raw bytes by
-    name, whose order is kept. `slot` is its place in the ring of kept snapshots.
+    name, whose order is kept. `ring_place` is its place in the ring of kept snapshots.
     `topic_id` tells the topic from one that is created later under its name;
     empty where the log has no such ids.
     """
@@ -47,7 +47,7 @@ class Snapshot:
     group: str
     topic: str
     partition: int
-    slot: int
+    ring_place: int
     next_offset: int
     params: Mapping[str, Any]
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Snapshot:
     @property
     def name(self) -> str:
         """For messages: which snapshot this is."""
-        return f"{self.group}/{self.topic}/{self.partition}/{self.slot} at offset {self.next_offset}"
+        return f"{self.group}/{self.topic}/{self.partition}/{self.ring_place} at offset {self.next_offset}"
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
@@ -91,7 +91,7 @@ def decode_snapshot(data: bytes) -> Snapshot:
         group=header["group"],
         topic=header["topic"],
         partition=header["partition"],
-        slot=header["slot"],
+        ring_place=header["slot"],
         next_offset=header["next_offset"],
         params=header["params"],
         meta=header["meta"],
@@ -134,10 +134,12 @@ _FIELDS = {
     "meta": dict,
     "blobs": list,
 }
+_ATTRIBUTES = {"slot": "ring_place"}
+"""Fields of the header that have another name in the program."""
 
 
 def _header(snapshot: Snapshot) -> dict[str, Any]:
-    header = {name: getattr(snapshot, name) for name in _FIELDS}
+    header = {name: getattr(snapshot, _ATTRIBUTES.get(name, name)) for name in _FIELDS}
     header["params"], header["meta"] = dict(snapshot.params), dict(snapshot.meta)
     header["blobs"] = [[name, len(blob)] for name, blob in snapshot.blobs.items()]
     return header

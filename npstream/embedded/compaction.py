@@ -13,7 +13,7 @@ DELETE FROM records WHERE topic = :topic AND partition = :partition AND offset N
 
 
 def compact(store: Store, topic: int, partitions: int) -> int:
-    """Drop every record that a newer one of the same key replaces; answers how many went."""
+    """Drop every record that a newer one of the same key replaces; returns how many."""
     with store.transaction() as db:
         return sum(_compact_partition(db, topic, partition) for partition in range(partitions))
 

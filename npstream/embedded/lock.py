@@ -1,7 +1,7 @@
-"""One worker per file: a lock on the file itself, and one beside it that says who holds it.
+"""One worker per file: a lock on the file itself, and one beside it that names the holder.
 
 The kernel drops both with the process. The one beside the log, at its real path,
-names the process to whoever is refused, and does the work alone on systems
+names the holding process to the one that is refused, and does the work alone on systems
 without locks that belong to a descriptor.
 """
 

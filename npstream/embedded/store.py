@@ -115,7 +115,7 @@ class Store:
             )
 
     def _require_same_file(self) -> None:
-        """Raises `Fatal` when the path leads elsewhere: whoever opens it there does not see this journal."""
+        """Raises `Fatal` when the path leads elsewhere: a process that opens it there does not see this journal."""
         if not self._file.is_at(self.path):
             raise Fatal(
                 f"{self.path} was moved, replaced or deleted while it was open: stop whatever did it, put the file "
@@ -240,7 +240,7 @@ def _readable_errors(path: Path) -> Iterator[None]:
 
 
 def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable[Plain]) -> int:
-    """Add records to a partition inside an open transaction; answers the offset of the first."""
+    """Add records to a partition inside an open transaction; returns the offset of the first."""
     row = db.execute("SELECT next FROM spans WHERE topic = ? AND partition = ?", (topic, partition)).fetchone()
     if row is None:
         raise Fatal(f"topic {topic} has no partition {partition}: run `npstream init` with more partitions")
@@ -257,7 +257,7 @@ def append(db: sqlite3.Connection, topic: int, partition: int, records: Iterable
 
 
 def _text(stored: bytes) -> str:
-    """Text of a damaged file may be anything: whoever reads it then finds a value that npstream did not write."""
+    """Text of a damaged file may be anything; the reader then finds a value that npstream did not write."""
     return stored.decode(errors="replace")
 
 

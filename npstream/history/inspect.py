@@ -23,7 +23,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "topic": snapshot.topic,
         "partition": snapshot.partition,
         "next_offset": snapshot.next_offset,
-        "slot": snapshot.slot,
+        "ring_place": snapshot.ring_place,
         "algorithm": snapshot.algorithm,
         "bytes": len(encode_snapshot(snapshot)),
         "settings": processor.config.to_dict(),
@@ -99,6 +99,5 @@ def model_file(snapshot: Snapshot) -> bytes:
     """A snapshot with the model alone: no waiting observations, no ids, nothing of single events."""
     whole = PartitionProcessor.from_snapshot(snapshot)
     group, topic, partition = whole.address
-    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model)
-    bare.next_offset = whole.next_offset
+    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model, whole.next_offset)
     return encode_snapshot(bare.snapshot())

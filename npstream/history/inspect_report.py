@@ -119,7 +119,7 @@ def history_json(history: History) -> dict[str, Any]:
     """Kept snapshots, changes of settings and resets."""
     return {
         "snapshots": [
-            {"next_offset": kept.next_offset, "slot": kept.snapshot.slot, "log_offset": kept.offset}
+            {"next_offset": kept.next_offset, "ring_place": kept.snapshot.ring_place, "log_offset": kept.offset}
             for kept in history.snapshots
         ],
         "changes": [
@@ -140,7 +140,8 @@ def history_json(history: History) -> dict[str, Any]:
 def history_text(history: History) -> str:
     """The same for a person, in the order of the input."""
     lines = [
-        f"offset {kept.next_offset:>12}  checkpoint kept in slot {kept.snapshot.slot}" for kept in history.snapshots
+        f"offset {kept.next_offset:>12}  checkpoint kept at ring place {kept.snapshot.ring_place}"
+        for kept in history.snapshots
     ]
     for change in history.changes:
         what = ", ".join(

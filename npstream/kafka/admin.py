@@ -1,4 +1,4 @@
-"""Looking at a cluster and preparing its topics: for `init` and `doctor`."""
+"""Looking at a cluster and preparing its topics, for `init` and `doctor`."""
 
 import logging
 import time
@@ -64,7 +64,7 @@ class Admin:
         self._client = new_admin(common_settings(config), self._sink)
 
     def brokers(self) -> list[str]:
-        """The addresses of the cluster's brokers; raises `Retryable` or `Fatal` when none answers."""
+        """The addresses of the cluster's brokers; raises `Retryable` or `Fatal` when none responds."""
         return [f"{broker.host}:{broker.port}" for _, broker in sorted(self._metadata().brokers.items())]
 
     def _metadata(self, topic: str | None = None) -> ClusterMetadata:

@@ -1,9 +1,9 @@
 """Calls that must end: a thread of its own for client calls that wait, and may forget their timeout.
 
-`send_offsets_to_transaction` can block for ever when the group's coordinator
+`send_offsets_to_transaction` can block forever when the group's coordinator
 goes away at the wrong moment, whatever timeout it was given. A worker cannot
 interrupt it, but it can stop waiting: the call then costs a thread and a client
-that nobody uses any more, instead of the worker. And it need not wait at all
+that is no longer used, instead of the worker. And it need not wait at all
 while it has something better to do.
 """
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class BoundedCaller(Generic[T]):
-    """Runs one call after another on its own thread; whoever asks waits no longer than he says."""
+    """Runs one call after another on its own thread; the caller waits no longer than it says."""
 
     def __init__(self, name: str) -> None:
         self._asked: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
@@ -35,26 +35,26 @@ class BoundedCaller(Generic[T]):
             _outcome(self._last)
 
     def start(self, work: Callable[[], T]) -> None:
-        """Begin a call; `wait` tells how it ended, and must be asked before the next one."""
+        """Begin a call; `wait` returns its result, and must be called before the next one."""
         assert not self.busy, "a call has not come back"
         self.busy = True
         self._asked.put(work)
         time.sleep(0)  # hand over the interpreter, else the thread gets it some milliseconds later
 
     def wait(self, slice_s: float, left_s: Callable[[], float]) -> T:
-        """Answer or raise what the call that was started answers or raises.
+        """Return or raise what the started call returns or raises.
 
         `left_s` is asked every `slice_s` how long there is still to wait, and ends
         the wait with an error of its own; the caller then stays `busy` for good.
         """
-        # An answer that is there counts, however late somebody comes for it.
+        # A result that is there counts, however late it is fetched.
         while (found := self._take(0.0) or self._take(min(slice_s, left_s()))) is None:
             pass
-        answer, error = found
+        result, error = found
         self.busy = False
         if error is not None:
             raise error
-        return cast(T, answer)
+        return cast(T, result)
 
     def _take(self, timeout_s: float) -> tuple[T | None, BaseException | None] | None:
         try:

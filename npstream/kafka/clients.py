@@ -118,7 +118,7 @@ _guard = _Guard()
 
 
 def close_quietly(name: str, close: Callable[[], object], timeout_s: float, held_s: float = _HELD_S) -> bool:
-    """Run a client's close in the background, since it knows no timeout; answers whether it ended in time.
+    """Run a client's close in the background, since it knows no timeout; returns whether it ended in time.
 
     Should it hold the interpreter while it is waited for, then nothing in this process moves any more, neither
     this wait nor the watchdog. After `held_s` of that the process ends, with every thread's stack on stderr; its

@@ -16,7 +16,7 @@ _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPI
 
 
 class Client(Protocol):
-    """Any of the library's clients: each can ask for metadata, and remembers the answer."""
+    """Any of the library's clients: each can ask for metadata, and remembers it."""
 
     def list_topics(self, topic: str, timeout: float) -> Any:
         """The metadata of one topic."""
@@ -33,7 +33,7 @@ def partition_counts(client: Client, config: KafkaConfig, sink: Sink) -> list[in
 def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink) -> int:
     """Partition count of one topic.
 
-    Raises `Retryable` when no broker answers within `connect_timeout_ms`, `Fatal`
+    Raises `Retryable` when no broker responds within `connect_timeout_ms`, `Fatal`
     when the login is refused, the topic is forbidden or does not exist.
     """
     try:

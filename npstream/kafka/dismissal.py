@@ -1,7 +1,7 @@
 """Ending the membership of workers that an operator says are gone.
 
 A static member that was killed keeps its place until its session ends. There is
-no call to remove it, but its name can be taken over: whoever joins under it gets
+no call to remove it, but its name can be taken over: a consumer that joins under it gets
 its place at once, and may then leave. Should the worker be alive after all, the
 group refuses its next commit as that of a stranger: what it has in the air is
 aborted, and it ends as the lesser of two twins or comes back through a restore.

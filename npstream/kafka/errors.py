@@ -240,7 +240,7 @@ def translate(
 
 
 def _underlying(error: KafkaError) -> int:
-    """The code of an error; of a fatal one the code behind it, which the library tells in words only."""
+    """The code of an error; of a fatal one the code of its cause, which the library gives in words only."""
     if error.code() != KafkaError._FATAL:
         return error.code()
     named = (code for code in _FATAL if KafkaError(code).str() in error.str())

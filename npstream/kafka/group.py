@@ -64,7 +64,7 @@ class GroupView:
         return asked.result(timeout=0)
 
     def _ask(self) -> "Future[View]":
-        """The answer to come. The calls block, hence on a thread, which ends with the calls' own timeouts."""
+        """The result to come. The calls block, hence on a thread, which ends with the calls' own timeouts."""
         asked: Future[View] = Future()
         threading.Thread(target=lambda: asked.set_result(self._look()), name="npstream-group", daemon=True).start()
         return asked

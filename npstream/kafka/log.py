@@ -76,8 +76,8 @@ class KafkaLog:
         deadline = time.monotonic() + _REQUEST_S
         while True:
             try:
-                answers = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
-                found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: got.result() for tp, got in answers.items()}
+                results = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_REQUEST_S)
+                found: dict[TopicPartition, ListOffsetsResultInfo] = {tp: got.result() for tp, got in results.items()}
                 break
             except KafkaException as error:
                 # What the client knows of a topic may be minutes old, and older than a partition of it.
@@ -99,7 +99,7 @@ class KafkaLog:
             return
         consumer = new_consumer(reader_settings(self._config), self._sink)
         try:
-            # The answer also tells the client where the partition lives, else its first read waits for a timer.
+            # This also makes the client learn where the partition is; otherwise its first read waits for a timer.
             partition_count(consumer, place.topic, self._config, self._sink)
             consumer.assign([place])
             for record in self._until_eof(consumer, place):
@@ -130,7 +130,7 @@ class KafkaLog:
                     raise read_problem(error, place.topic, place.partition, next_offset)
                 elif not is_passing(error):
                     raise KafkaException(error)
-            # The silence is counted from here: whoever takes the records may have been busy for long.
+            # Silence counts from here: the consumer of this generator may have been busy for long.
             if messages:
                 heard = time.monotonic()
             elif time.monotonic() - heard > _QUIET_S:

@@ -27,7 +27,7 @@ _UNREADABLE = frozenset(
         KafkaError.UNSUPPORTED_COMPRESSION_TYPE,
     }
 )
-"""The client has the bytes of a record and cannot make a record of them: it would fail at the same place for ever."""
+"""The client has the bytes of a record and cannot make a record of them: it would fail at the same place forever."""
 
 
 def headers_of(messages: Sequence[Message]) -> list[Headers]:
@@ -36,7 +36,7 @@ def headers_of(messages: Sequence[Message]) -> list[Headers]:
     each: Iterable[Headers | None] = map(_headers, messages)
     while True:
         try:
-            found.extend(each)  # what came before an exception stays, and the iterator goes on behind it
+            found.extend(each)  # what came before an exception stays, and the iterator continues after it
             return [headers or () for headers in found]
         except (SystemError, UnicodeDecodeError):
             found.append(UNREADABLE_HEADERS)
@@ -69,6 +69,6 @@ def read_problem(error: KafkaError, topic: str, partition: int, next_offset: int
     return StateCorrupt(
         f"{place}: the client cannot unpack the record at offset {next_offset} ({error.name()}: {error.str()}). If it "
         "unpacks to more than 100 MB, raise kafka.options.receive.message.max.bytes (up to 2147483647) and restart: "
-        f"it then becomes a dead letter. Otherwise go on after it by `npstream reset --partition {partition} --to "
+        f"it then becomes a dead letter. Otherwise continue after it with `npstream reset --partition {partition} --to "
         "OFFSET --keep-model --execute`"
     )

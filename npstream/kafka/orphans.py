@@ -1,6 +1,6 @@
-"""Partitions that nobody reads though the group is stable, and who must make it assign them.
+"""Partitions without an owner in a stable group, and which member must make the group assign them.
 
-A cooperative rebalance has two rounds: a partition is let go in the first and
+A cooperative rebalance has two rounds: a partition is given up in the first and
 given to its new owner in the second, which starts when the former owner joins
 again. A static member that is replaced between the two (killed, or restarted in
 process) takes over its former self's assignment without a new round: the

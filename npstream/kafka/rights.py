@@ -51,7 +51,7 @@ def require_rights(config: KafkaConfig, logger: logging.Logger) -> None:
 
 
 def _granted(client: AdminClient, config: KafkaConfig, sink: Sink) -> dict[str, Collection[str]]:
-    """What may be done with each topic; without those that do not exist or whose rights the brokers do not tell."""
+    """What may be done with each topic; without those that do not exist or whose rights the brokers do not report."""
     timeout_s = config.connect_timeout_ms / 1000
     try:
         # Connect first: a request of a client without a broker waits for a timer.
@@ -61,13 +61,13 @@ def _granted(client: AdminClient, config: KafkaConfig, sink: Sink) -> dict[str, 
         raise unreachable(error, config, sink) from error
     names = TopicCollection(list(config.topics.names()))
     try:
-        answers = client.describe_topics(names, include_authorized_operations=True, request_timeout=timeout_s)
+        results = client.describe_topics(names, include_authorized_operations=True, request_timeout=timeout_s)
     except KafkaException as error:
         raise translate(error, "asking for the rights on the topics", config) from error
     granted: dict[str, Collection[str]] = {}
-    for name, answer in answers.items():
+    for name, result in results.items():
         try:
-            operations = answer.result(timeout=2 * timeout_s).authorized_operations
+            operations = result.result(timeout=2 * timeout_s).authorized_operations
         except KafkaException as error:
             found = kafka_error(error)
             code = None if found is None else found.code()

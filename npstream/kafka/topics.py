@@ -89,10 +89,10 @@ Action = Create | Grow | Alter
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the operator may choose; `partitions` counts for a new events topic only, retention -1 is for ever.
+    """What the operator may choose; `partitions` counts for a new events topic only, retention -1 is forever.
 
     Outputs carry event time, so a retention shorter than the age of the events
-    deletes them at the next pass; hence for ever unless asked otherwise.
+    deletes them at the next pass; hence forever unless configured otherwise.
     """
 
     partitions: int = 1

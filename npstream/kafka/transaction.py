@@ -22,11 +22,11 @@ from npstream.kafka.clients import Sink, close_quietly, new_producer
 from npstream.kafka.config import KafkaConfig, producer_settings
 from npstream.kafka.connect import partition_counts
 from npstream.kafka.errors import FENCED, kafka_error, translate
-from npstream.port import Heartbeat, Landing
+from npstream.port import FinishCommit, Heartbeat
 from npstream.records import Channel, Pointer, Share
 
 _ABORT_S = 2.0
-"""Best effort: a transaction we cannot abort now is ended by the next `init_transactions` of this slot."""
+"""Best effort: a transaction we cannot abort now is ended by the next `init_transactions` of this worker."""
 _SLICE_S = 1.0
 """Longest single wait inside the client, so that the heartbeat goes on."""
 _REBALANCES_MAX = 3
@@ -56,7 +56,7 @@ class Publisher:
         self._usable = True
 
     def open(self, timeout_s: float) -> None:
-        """Fence this slot's former life and end what it left open."""
+        """Fence an earlier process of this worker and end what it left open."""
         deadline = time.monotonic() + timeout_s
         # Connect first: a client asked for transactions before it has a broker waits for a timer of half a second.
         self.partition_counts()
@@ -75,8 +75,8 @@ class Publisher:
         """Partition counts of the four topics as this client sees them from now on."""
         return partition_counts(self._producer, self._config, self._sink)
 
-    def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> Landing:
-        """Begin to publish all shares or nothing; the answer waits for the end.
+    def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> FinishCommit:
+        """Begin to publish all shares or nothing; what it returns waits for the end.
 
         1. Send outputs, snapshot chunks and changes.
 
@@ -226,7 +226,7 @@ class Publisher:
             pass
 
     def _turn(self) -> float:
-        """One turn of a wait: show life, answer what is left of the transaction's time."""
+        """One turn of a wait: call the heartbeat, return what is left of the transaction's time."""
         self._heartbeat()
         return self._left_s()
 

@@ -12,10 +12,10 @@ from npstream.records import Pointer, Position, Share
 Pair = tuple[bytes, bytes]
 
 
-def snapshot_chunks(processor: PartitionProcessor, slot: int) -> tuple[list[Pair], Pointer]:
+def snapshot_chunks(processor: PartitionProcessor, ring_place: int) -> tuple[list[Pair], Pointer]:
     """The chunks of a snapshot of the state as it is, and the pointer to them, its offset still a hole."""
-    chunks = split(encode_snapshot(processor.snapshot(slot)), *processor.address, slot)
-    return chunks, Pointer(-1, len(chunks), slot, processor.next_offset)
+    chunks = split(encode_snapshot(processor.snapshot(ring_place)), *processor.address, ring_place)
+    return chunks, Pointer(-1, len(chunks), ring_place, processor.next_offset)
 
 
 def change_record(processor: PartitionProcessor, old: PartitionConfig | None) -> Pair:
@@ -29,8 +29,8 @@ def change_record(processor: PartitionProcessor, old: PartitionConfig | None) ->
     return encode_change(Change(processor.next_offset, before, processor.config.to_dict()), *processor.address)
 
 
-def whole_share(processor: PartitionProcessor, slot: int, changes: Sequence[Pair]) -> Share:
+def whole_share(processor: PartitionProcessor, ring_place: int, changes: Sequence[Pair]) -> Share:
     """What makes a state durable on its own: a snapshot, the position it stands at, further records; no outputs."""
-    chunks, pointer = snapshot_chunks(processor, slot)
+    chunks, pointer = snapshot_chunks(processor, ring_place)
     position = Position(processor.next_offset, pointer, processor.proof())
     return Share(processor.partition, (), position, tuple(chunks), tuple(changes))

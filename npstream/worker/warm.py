@@ -11,9 +11,9 @@ from npstream.worker.collector import calm_collector
 
 
 def warm_up(config: PartitionConfig) -> float:
-    """Compile the kernel and the reader of events before a partition is owned; answer the seconds it took.
+    """Compile the kernel and the reader of events before a partition is owned; return the seconds it took.
 
-    What was loaded by then stays for good, so the garbage collector is told to leave it alone.
+    What is loaded by then stays, so the garbage collector is made to leave it alone.
     """
     started = time.monotonic()
     model = Model.create(config.params)

@@ -13,7 +13,7 @@ topics = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True)
 groups = st.text(st.sampled_from("ab/é-0"), min_size=1, max_size=12)
 
 
-def snapshot_bytes(size: int, fill: bytes = b"x", slot: int = 0) -> bytes:
+def snapshot_bytes(size: int, fill: bytes = b"x", ring_place: int = 0) -> bytes:
     """An encoded snapshot with one blob of `size` bytes."""
     return encode_snapshot(
         Snapshot(
@@ -21,7 +21,7 @@ def snapshot_bytes(size: int, fill: bytes = b"x", slot: int = 0) -> bytes:
             group="g",
             topic="t",
             partition=0,
-            slot=slot,
+            ring_place=ring_place,
             next_offset=0,
             params={},
             blobs={"model": fill * size},
@@ -29,9 +29,9 @@ def snapshot_bytes(size: int, fill: bytes = b"x", slot: int = 0) -> bytes:
     )
 
 
-def stored(snapshot: bytes, slot: int = 0, begin: int = 0) -> list[KeyValue]:
+def stored(snapshot: bytes, ring_place: int = 0, begin: int = 0) -> list[KeyValue]:
     """The snapshot's chunks as the log would hold them."""
-    return [KeyValue(begin + i, *chunk) for i, chunk in enumerate(split(snapshot, "g", "t", 0, slot))]
+    return [KeyValue(begin + i, *chunk) for i, chunk in enumerate(split(snapshot, "g", "t", 0, ring_place))]
 
 
 @pytest.mark.parametrize(("size", "count"), [(0, 1), (890_000, 1), (900_000, 2), (3_000_000, 4)])
@@ -57,13 +57,13 @@ def test_a_missing_chunk_is_named() -> None:
 
 
 def test_chunks_of_two_snapshots_do_not_mix() -> None:
-    """A chunk left over from another snapshot of the same slot is refused by key."""
+    """A chunk left over from another snapshot of the same ring place is refused by key."""
     old, new = stored(snapshot_bytes(2_000_000, b"a")), stored(snapshot_bytes(2_000_000, b"b"))
 
     with pytest.raises(StateCorrupt, match="g/t/0/0/2"):
         join([*new[:2], old[2]])
     with pytest.raises(StateCorrupt, match="g/t/0/1/2"):
-        join([*new[:2], stored(snapshot_bytes(2_000_000, b"b"), slot=1)[2]])
+        join([*new[:2], stored(snapshot_bytes(2_000_000, b"b"), ring_place=1)[2]])
 
 
 def test_damaged_chunks_are_refused() -> None:
@@ -78,23 +78,23 @@ def test_damaged_chunks_are_refused() -> None:
 
 
 def test_gather_finds_what_compaction_keeps() -> None:
-    """Of each slot the newest whole snapshot is found, stale surplus chunks and torn ones are not."""
+    """Of each ring place the newest whole snapshot is found, stale surplus chunks and torn ones are not."""
     long_old, short_new = stored(snapshot_bytes(2_000_000)), stored(snapshot_bytes(10), begin=10)
-    other_slot = stored(snapshot_bytes(20, slot=1), slot=1, begin=20)
-    torn = stored(snapshot_bytes(2_000_000, slot=2), slot=2, begin=30)[:2]
-    deleted = stored(snapshot_bytes(5, slot=3), slot=3, begin=40)
+    other_place = stored(snapshot_bytes(20, ring_place=1), ring_place=1, begin=20)
+    torn = stored(snapshot_bytes(2_000_000, ring_place=2), ring_place=2, begin=30)[:2]
+    deleted = stored(snapshot_bytes(5, ring_place=3), ring_place=3, begin=40)
     tombstone = KeyValue(50, deleted[0].key, None)
     change = KeyValue(51, ChangeKey("g", "t", 0, 7).encode(), b"{}")
 
-    found = gather([*long_old, *short_new, *other_slot, *torn, *deleted, tombstone, change])
+    found = gather([*long_old, *short_new, *other_place, *torn, *deleted, tombstone, change])
 
-    assert found == {ChunkKey("g", "t", 0, 0, 0): short_new, ChunkKey("g", "t", 0, 1, 0): other_slot}
+    assert found == {ChunkKey("g", "t", 0, 0, 0): short_new, ChunkKey("g", "t", 0, 1, 0): other_place}
 
 
 @given(groups, topics, st.integers(0, 10**6), st.integers(0, 99), st.integers(0, 99))
-def test_chunk_keys_read_back(group: str, topic: str, partition: int, slot: int, chunk: int) -> None:
+def test_chunk_keys_read_back(group: str, topic: str, partition: int, ring_place: int, chunk: int) -> None:
     """A group may contain slashes: keys are still read without doubt."""
-    key = ChunkKey(group, topic, partition, slot, chunk)
+    key = ChunkKey(group, topic, partition, ring_place, chunk)
 
     assert parse_key(key.encode()) == key
 

@@ -15,12 +15,18 @@ from npstream.records import KeyValue
 Pair = tuple[bytes, bytes]
 
 
-def snapshot(next_offset: int, slot: int, tau: float = 0.1) -> list[Pair]:
+def snapshot(next_offset: int, ring_place: int, tau: float = 0.1) -> list[Pair]:
     """The chunks of a snapshot at an offset."""
     value = Snapshot(
-        algorithm=1, group="g", topic="t", partition=0, slot=slot, next_offset=next_offset, params={"tau": tau}
+        algorithm=1,
+        group="g",
+        topic="t",
+        partition=0,
+        ring_place=ring_place,
+        next_offset=next_offset,
+        params={"tau": tau},
     )
-    return split(encode_snapshot(value), "g", "t", 0, slot)
+    return split(encode_snapshot(value), "g", "t", 0, ring_place)
 
 
 def change(offset: int, old: float | None, new: float) -> list[Pair]:
@@ -45,14 +51,14 @@ def offsets(history: History) -> tuple[list[int], list[int]]:
 
 
 def test_snapshots_and_changes_come_in_the_order_of_the_input() -> None:
-    """A slot that was used again tells its newest snapshot only, and other groups tell nothing."""
+    """A ring place that was used again tells its newest snapshot only, and other groups tell nothing."""
     stranger = [(b"other" + key, value) for key, value in change(7, 0.1, 0.2)]
     history = told(change(0, None, 0.1), snapshot(0, 0), snapshot(10, 1), snapshot(20, 0), stranger)
 
     assert offsets(history) == ([10, 20], [0])
     assert history.birth == Change(0, {}, {"tau": 0.1})
     assert history.newest is not None
-    assert (history.newest.pointer.offset, history.newest.pointer.slot) == (3, 0)
+    assert (history.newest.pointer.offset, history.newest.pointer.ring_place) == (3, 0)
 
 
 @pytest.mark.parametrize(("offset", "found"), [(9, None), (10, 10), (19, 10), (20, 20), (99, 20)])

@@ -30,11 +30,11 @@ def made(tmp_path: Path) -> Stage:
 
 def live_model(made: Stage, partition: int) -> PartitionProcessor:
     """The processor a worker would restore now."""
-    steward = app.open_steward(made.settings)
-    position = steward.committed(partition)
+    state = app.open_state(made.settings)
+    position = state.committed(partition)
     assert position is not None
-    chunks = steward.read_checkpoint(partition, position.pointer)
-    steward.close()
+    chunks = state.read_checkpoint(partition, position.pointer)
+    state.close()
     return PartitionProcessor.from_snapshot(decode_snapshot(b"".join((c.value or b"")[12:] for c in chunks)))
 
 

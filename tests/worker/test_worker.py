@@ -70,7 +70,7 @@ def test_a_failure_at_any_call_leaves_no_trace(tmp_path: Path, fail_at: list[int
     seen = bench.run(config(), wrap=lambda broker: MortalBroker(broker, plan.step))
 
     assert decisions(bench) == oracle(records)
-    assert seen.resets == sum(n <= plan.calls for n in fail_at)
+    assert seen.restarts == sum(n <= plan.calls for n in fail_at)
 
 
 def test_a_graceful_stop_leaves_nothing_to_replay(tmp_path: Path) -> None:
