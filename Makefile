@@ -1,15 +1,15 @@
 # First commands. Needs Python 3.11, Java 17 and Maven; everything else is fetched once and kept in .venv and .cache.
 #
 #   make demo     a worker on the embedded log, learning in front of you: half a minute; the first time two to five
-#                 minutes, for it installs what is needed and compiles the kernel
+#                 minutes, because it installs what is needed and compiles the kernel
 #   make test     every check: lint, format, types, import contracts, tests on a real Kafka broker
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published weaknesses of the pinned requirements, where the package index answers
-#   make docs     write the generated parts of README.md anew
-#   make lock     resolve the requirements anew (UPGRADE=1 takes the newest versions)
+#   make docs     write the generated parts of README.md and the other pages again
+#   make lock     resolve the requirements again (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
 
 PYTHON ?= python3

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # a worker never loads the doctor
 TOOL_NAME = "tool"
 """The worker name, and with the group the transactional id, of a command that repositions partitions."""
 
-CountDone = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+ShowProgress = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 """Shows the progress of something with a name and a size; gives the function that takes what is done."""
 
 
@@ -74,7 +74,7 @@ class Backend(Protocol):
     def find_client_problems(self) -> list[str]:
         """Settings that only the client library can judge. Connects to nothing."""
 
-    def examine(self, how: "Round", progress: CountDone) -> tuple[list["Finding"], list[str]]:
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
         """The doctor's findings, and the names of what was looked at."""
 
     def secrets(self) -> Secrets:
@@ -133,7 +133,7 @@ class KafkaBackend:
         # Keys and certificates are often not there where settings are written.
         return client_problems(replace(self._config, security={}))
 
-    def examine(self, how: "Round", progress: CountDone) -> tuple[list["Finding"], list[str]]:
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
         from npstream.doctor.doctor import examine_cluster
         from npstream.doctor.group_checks import Patient
 
@@ -185,7 +185,7 @@ class EmbeddedBackend:
     def find_client_problems(self) -> list[str]:
         return []
 
-    def examine(self, how: "Round", progress: CountDone) -> tuple[list["Finding"], list[str]]:
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
         from npstream.doctor.doctor import examine_file
         from npstream.doctor.file_checks import RESTORE, check_pages
         from npstream.doctor.findings import Finding

@@ -1,4 +1,4 @@
-"""Logging: one JSON object a line on standard output, or text on a terminal.
+"""Logging: one JSON object per line on standard output, or text on a terminal.
 
 Events are constant strings with fields. What libraries say through `logging`
 (the Kafka client does) takes the same road. A warning or error that repeats is

@@ -1,4 +1,4 @@
-"""The least that exactly-once costs in Python: read each event, answer with as many bytes, commit.
+"""The least that exactly-once costs in Python: read each event, publish as many bytes, commit.
 
 What an event brings (value, headers, key, time) is taken from the client, but
 nothing is decoded, decided or learned. The clients, the batch size, the way of

@@ -1,4 +1,4 @@
-"""A probe: sends events at a steady rate and watches when their answers can be read."""
+"""A probe: sends events at a steady rate and watches when their decisions can be read."""
 
 import logging
 import threading

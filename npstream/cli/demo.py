@@ -34,10 +34,11 @@ _QUIET_S = 2.0
 Examples:
   npstream demo
   npstream demo --kafka localhost:9092
+  npstream demo --data demo.csv
 
 \b
 Ctrl-C stops the worker politely. On a broker the four topics stay, under a name of their own.
-Exit codes: 0 done; 1 the replay does not give the live decisions; 2 the report cannot be
+Exit codes: 0 done; 1 the replay does not give the live decisions; 2 a file cannot be
 written; 4 the broker cannot be used; 130 stopped by Ctrl-C."""
 )
 @click.option("--events", type=click.IntRange(4000), default=40_000, show_default=True, help="Length of the stream.")
@@ -47,9 +48,18 @@ written; 4 the broker cannot be used; 130 stopped by Ctrl-C."""
 @click.option("--kafka", metavar="ADDRESS", help="Run on this broker instead of the embedded log.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the live page; 0 takes a free one.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="For the report.")
+@click.option("--data", type=click.Path(path_type=Path), help="Only write the stream to this .csv file.")
 @json_option
 def demo(
-    events: int, seconds: float, tau: float, seed: int, kafka: str | None, port: int, out: Path, as_json: bool
+    events: int,
+    seconds: float,
+    tau: float,
+    seed: int,
+    kafka: str | None,
+    port: int,
+    out: Path,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the real worker over a generated stream that drifts, and show that the rate holds.
 
@@ -58,6 +68,9 @@ def demo(
     """
     from npstream.demo.stream import make_stream
 
+    if data is not None:
+        _write_data(data, make_stream(events, delay=300, seed=seed), as_json)
+        return
     check_writable(out / "demo.html")
     stream = make_stream(events, delay=300, seed=seed)
     with _prepared(kafka, tau, port) as settings:
@@ -68,6 +81,18 @@ def demo(
         click.echo(f"topics {topic} and {topic}-... stay on the broker")
     if not same:
         raise click.exceptions.Exit(FAILED)
+
+
+def _write_data(path: Path, stream: "DemoStream", as_json: bool) -> None:
+    from npstream.errors import UsageError
+
+    if path.suffix != ".csv":
+        raise UsageError(f"{path}: the data set is written as CSV; give the file a name that ends in .csv")
+    write_file(path, stream.to_csv())
+    if as_json:
+        echo_json({"events": len(stream.y), "data": str(path)})
+    else:
+        click.echo(f"{len(stream.y)} events with columns id, x1, x2 and y: {path}")
 
 
 @contextmanager

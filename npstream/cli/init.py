@@ -1,4 +1,4 @@
-"""`npstream init`: the topics as they must be."""
+"""`npstream init`: create the topics, with the settings they need."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `rollback`, `reset` and `recover` share: look, plan, and write when told to."""
+"""What `rollback`, `reset` and `recover` share: plan, show the plan, and write it with `--execute`."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`npstream reset`: begin anew at another place."""
+"""`npstream reset`: start over at another offset."""
 
 from dataclasses import replace
 from pathlib import Path

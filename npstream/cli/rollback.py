@@ -1,4 +1,4 @@
-"""`npstream rollback`: a partition as it was."""
+"""`npstream rollback`: return partitions to an earlier state."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A partition's past as its checkpoint topic tells it: kept snapshots, changes of settings, resets.
+"""A partition's past as its checkpoint topic records it: kept snapshots, changes of settings, resets.
 
 A reset leaves snapshots and changes behind that no longer lead to where the
 partition stands. The order of the log tells which: read in that order, a reset

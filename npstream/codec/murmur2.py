@@ -1,4 +1,4 @@
-"""The partitioner of Kafka's Java clients, so that a key written by npstream lands where theirs does."""
+"""The partitioner of Kafka's Java clients, so that npstream puts a key into the same partition."""
 
 _M = 0x5BD1E995
 _SEED = 0x9747B28C

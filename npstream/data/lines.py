@@ -1,4 +1,4 @@
-"""Exported events: one JSON object a line, with everything a replay needs to give the live decisions again.
+"""Exported events: one JSON object per line, with everything a replay needs to give the live decisions again.
 
     {"partition":0,"offset":12,"timestamp":1767225600000,"key":"order-17","value":"{\\"id\\": ...}"}
 

@@ -1,4 +1,4 @@
-"""The live part: a feeder beside the real worker, and one line that tells how it stands."""
+"""The live part: a feeder beside the real worker, and a status line."""
 
 import threading
 import time

@@ -35,6 +35,11 @@ class DemoStream:
                 earlier = i - self.delay
                 yield client.label(earlier, target=bool(self.y[earlier] > 0), timestamp_ms=i + 1)
 
+    def to_csv(self) -> str:
+        """The events as a data set, each row with its label: columns id, x1, x2 and y."""
+        rows = (f"{i},{x1!s},{x2!s},{y}\n" for i, ((x1, x2), y) in enumerate(zip(self.x, self.y, strict=True)))
+        return "id,x1,x2,y\n" + "".join(rows)
+
     @property
     def total(self) -> int:
         """Messages in all."""

@@ -1,4 +1,4 @@
-"""A partition's state from its first event on, for the day when no checkpoint is left to begin with.
+"""A partition's state from its first event on, for when no checkpoint is left.
 
 The record of where it began and of every change of settings went with the
 checkpoints. What is assumed instead is proven afterwards: by the chain and the

@@ -1,4 +1,4 @@
-"""Checkpoints told to a person: one in words, two beside each other, a partition's history."""
+"""Checkpoints as text: one in words, two beside each other, a partition's history."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a partition has published, by the input offset it answers, in the order of the input.
+"""What a partition has published, by the input offset it belongs to, in the order of the input.
 
 A position that was moved back lets events be answered again: what was published
 for them before no longer counts. Where no reset explains it, an answer that

@@ -1,4 +1,4 @@
-"""Planned moves told to a person and to a script."""
+"""Planned moves as text and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any

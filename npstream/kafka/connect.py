@@ -1,4 +1,4 @@
-"""The first words with a cluster: is it there, may we talk, are the topics as they must be."""
+"""Connecting to a cluster: is it reachable, do the topics exist, do they have enough partitions."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""The status as a JSON document: what `/status` answers and the live page draws."""
+"""The status as a JSON document: what `/status` returns and the live page draws."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The label children of one partition: bound when it is assigned, removed when it is let go."""
+"""The label children of one partition: bound when it is assigned, removed when it is released."""
 
 import math
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Pages, figures, and the statistics that stand in them."""
+"""Pages, figures, and the statistics in them."""

@@ -10,6 +10,8 @@ from typing import IO
 import pytest
 
 from npstream.cli.exits import FATAL, INTERRUPTED, OK, USAGE
+from npstream.data.files import read_rows
+from npstream.demo.stream import make_stream
 from tests.broker import Kafka
 from tests.cli.lines import ENTRY, PYTHON, npstream
 from tests.operations.command import get
@@ -114,3 +116,26 @@ def test_a_report_that_cannot_be_written_is_told_before_the_work(tmp_path: Path)
 
     assert (done.code, done.out) == (USAGE, "")
     assert "cannot write" in done.err
+
+
+def test_the_stream_can_be_had_as_a_data_set(tmp_path: Path) -> None:
+    """--data writes the very events of the demo, readable by every command that takes a file, and runs nothing."""
+    data = tmp_path / "demo.csv"
+
+    done = npstream("demo", "--events", "4000", "--data", data, "--out", tmp_path / "out", "--json")
+
+    assert (done.code, json.loads(done.out)) == (OK, {"events": 4000, "data": str(data)})
+    rows, stream = read_rows(data), make_stream(4000, 300, 7)
+    assert (rows.x.tobytes(), rows.ids) == (stream.x.tobytes(), list(range(4000)))
+    assert rows.y is not None
+    assert rows.y.tobytes() == stream.y.tobytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.csv"]
+
+
+def test_a_data_set_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """A name that no reader would take for CSV is refused, and nothing is written."""
+    done = npstream("demo", "--data", tmp_path / "demo.parquet")
+
+    assert (done.code, done.out) == (USAGE, "")
+    assert "ends in .csv" in done.err
+    assert list(tmp_path.iterdir()) == []

@@ -1,16 +1,22 @@
-"""The parts of the README that are made from the code. `python -m tests.docs.generated` writes them anew."""
+"""The parts of the pages that are made from the code. `python -m tests.docs.generated` writes them again."""
 
+import ast
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+import yaml
 
 from npstream.cli import COMMANDS
 from npstream.cli.exits import MEANINGS
 from npstream.codec.event import REASONS
 from npstream.observe import metrics_table
 from npstream.settings import reference
+from tests.docs.pages import PAGES, ROOT
 
-README = Path(__file__).parents[2] / "README.md"
+_PACKAGE = ROOT / "npstream"
+_RULES = ROOT / "deploy" / "alerts" / "npstream.rules.yaml"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -39,20 +45,60 @@ def _settings() -> str:
     return _table(("setting", "takes", "default", "meaning"), rows)
 
 
+def _alerts() -> str:
+    rows = []
+    for group in yaml.safe_load(_RULES.read_text())["groups"]:
+        for rule in group["rules"]:
+            name, labels = rule["alert"], dict(rule["labels"])
+            severity = ", ".join([labels.pop("severity"), *(f"{label} {value}" for label, value in labels.items())])
+            about = re.sub(r"{{.*?}}", "…", " ".join(rule["annotations"]["description"].split()))
+            rows.append((f"[{name}](README.md#{name.lower()})", severity, rule["for"], about))
+    return _table(("alert", "severity", "after", "meaning"), rows)
+
+
+def _files() -> str:
+    return "\n\n".join(_room(path) for layer in _layers() for path in layer)
+
+
+def _layers() -> Iterator[list[Path]]:
+    """The rooms from top to bottom, as the import contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    for layer in next(contract["layers"] for contract in contracts if contract["type"] == "layers"):
+        names = re.findall(r"npstream\.(\w+)", layer)
+        yield [path if (path := _PACKAGE / name).is_dir() else path.with_suffix(".py") for name in names]
+
+
+def _room(room: Path) -> str:
+    if room.is_file():
+        return f"**`{room.name}`** {_summary(room)}"
+    files = [file for file in sorted(room.glob("*.py")) if file.name != "__init__.py"]
+    lines = [f"- `{file.name}` {_summary(file)}" for file in files]
+    return "\n".join([f"**`{room.name}/`** {_summary(room / '__init__.py')}\n", *lines])
+
+
+def _summary(source: Path) -> str:
+    """The first paragraph of a file's docstring."""
+    text = ast.get_docstring(ast.parse(source.read_text())) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "reasons": _reasons,
     "commands": _commands,
     "exits": _exits,
     "settings": _settings,
+    "alerts": _alerts,
     "metrics": metrics_table,
+    "files": _files,
 }
 
 
 def rendered(text: str) -> str:
-    """The README with every generated part made anew. Raises KeyError for a part that nothing makes."""
+    """A page with every generated part made again. Raises KeyError for a part that nothing makes."""
     pattern = re.compile(r"<!-- begin (\w+) -->\n.*?<!-- end \1 -->", re.DOTALL)
     return pattern.sub(lambda m: f"<!-- begin {m[1]} -->\n{SECTIONS[m[1]]()}\n<!-- end {m[1]} -->", text)
 
 
 if __name__ == "__main__":
-    README.write_text(rendered(README.read_text()))
+    for page in PAGES:
+        page.write_text(rendered(page.read_text()))
