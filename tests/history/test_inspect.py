@@ -126,7 +126,7 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
     rows = np.random.default_rng(0).normal(size=(50, D)).astype(np.float32)
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", fmt="%.9g")
 
-    script = Path(__file__).with_name("score_model_file.py")
+    script = Path(__file__).parents[1] / "replay" / "score_model_file.py"
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(tmp_path / "m.npstream"), str(tmp_path / "rows.csv")],
         capture_output=True,
