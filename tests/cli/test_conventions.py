@@ -137,6 +137,7 @@ def test_a_missing_log_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
     assert "npstream init" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", TOOLS, ids=called)
 def test_brokers_out_of_reach_are_named(words: tuple[str, ...], tmp_path: Path, closed_port: int) -> None:
     """A closed port ends every tool with the code for brokers, after the time the settings grant."""
@@ -146,6 +147,7 @@ def test_brokers_out_of_reach_are_named(words: tuple[str, ...], tmp_path: Path, 
     assert f"127.0.0.1:{closed_port}" in done.err
 
 
+@pytest.mark.slow
 def test_a_worker_gives_up_when_the_brokers_stay_away(tmp_path: Path, closed_port: int) -> None:
     """`run` tries again within worker.recover_seconds, then ends with the code for brokers; it prints its log alone."""
     config = _on_kafka(tmp_path, closed_port, worker={"recover_seconds": 0.5})

@@ -42,6 +42,7 @@ def test_python_examples_run(block: str) -> None:
     exec(compile(block, "README.md", "exec"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_shell_examples_run(tmp_path: Path) -> None:
     """The npstream commands run in order, in an empty folder with a small data set."""

@@ -29,6 +29,7 @@ def test_compiled_kernel_follows_the_oracle(name: str) -> None:
     assert gap.largest < CLOSE
 
 
+@pytest.mark.slow
 def test_interpreted_kernel_follows_the_oracle() -> None:
     """With the compiler switched off the same functions follow the oracle over 500 events in every case."""
     done = subprocess.run(

@@ -30,6 +30,7 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
     return int(ended.value.code or 0), out, err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "figures"),
     [("streams", 0), ("stress", 0), ("delays", 0), ("banana", 4), ("large", 4), ("table", 0), ("roc", 2)],
