@@ -105,6 +105,28 @@ def test_it_keeps_what_a_plain_list_keeps(config: LabelConfig, todo: list[tuple[
     ]
 
 
+@pytest.mark.parametrize(
+    ("config", "count", "clock", "gone"),
+    [
+        (LabelConfig(buffer_max=9), 10**9, 10**12, []),
+        (LabelConfig(buffer_max=9, expire_events=5), 15, 10**12, []),
+        (LabelConfig(buffer_max=9, expire_events=5), 16, 0, [1]),
+        (LabelConfig(buffer_max=9, expire_seconds=2.0), 10**9, 2_100, []),
+        (LabelConfig(buffer_max=9, expire_seconds=2.0), 0, 2_101, [1]),
+        (LabelConfig(buffer_max=9, expire_events=5, expire_seconds=2.0), 20, 2_201, [1, 2]),
+    ],
+)
+def test_an_observation_may_wait_as_long_as_the_rules_say(
+    config: LabelConfig, count: int, clock: int, gone: list[int]
+) -> None:
+    """By events, by the partition's own time, or by whichever comes first; not a moment less."""
+    pending = Pending(config, D)
+    park(pending, 1, 10, 100)
+    park(pending, 2, 20, 200)
+
+    assert [int(entry.score) for entry in pending.expire(count, clock)] == gone
+
+
 def ids_of(pending: Pending) -> list[bytes]:
     """The ids that wait, in the order of parking, as a snapshot keeps them."""
     packed = pending.dump()["pending.ids"]
