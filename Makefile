@@ -32,8 +32,9 @@ quick: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2 --dist loadfile --quick -q $(PYTEST_ARGS)
 
+# Three processes for two cores: tests with a broker wait more than half of their time.
 test: lint jars
-	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

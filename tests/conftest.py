@@ -25,11 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Room for what the summary will say; and children that can be interrupted.
+    """Room for what the summary will say; brokers that start fast; and children that can be interrupted.
 
+    A broker of a test lives for seconds: its second compiler would never earn what it costs.
     A run in the background inherits an ignored Ctrl-C and would pass it on.
     """
     config.stash[_SUMMARY] = []
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
