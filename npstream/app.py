@@ -9,9 +9,9 @@ from pathlib import Path
 
 from npstream import __version__
 from npstream.codec.snapshot import decode_snapshot
-from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedSteward
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader
 from npstream.errors import StateCorrupt, UsageError
-from npstream.kafka import KafkaBroker, KafkaLog, KafkaSteward
+from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
 from npstream.model import ALGORITHM, Model
@@ -20,7 +20,7 @@ from npstream.monitor.status import Identity
 from npstream.monitor.stuck import StuckWatch, threshold_s
 from npstream.observe import Observer
 from npstream.partition import PartitionProcessor
-from npstream.port import Broker, Log, Steward
+from npstream.port import Broker, Log, StateReader
 from npstream.secrets import Secrets
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
@@ -94,13 +94,13 @@ def open_log(settings: Settings) -> Log:
     return KafkaLog(settings.kafka.config(topics))
 
 
-def open_steward(settings: Settings) -> Steward:
+def open_state(settings: Settings) -> StateReader:
     """The group's committed state, read beside its workers."""
     topics = settings.topic_names()
     if settings.embedded is not None:
-        return EmbeddedSteward(settings.embedded.path, topics, settings.group)
+        return EmbeddedStateReader(settings.embedded.path, topics, settings.group)
     assert settings.kafka is not None
-    return KafkaSteward(settings.kafka.config(topics))
+    return KafkaStateReader(settings.kafka.config(topics))
 
 
 def open_tool_broker(settings: Settings) -> Broker:

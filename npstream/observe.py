@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from npstream.records import Share
+from npstream.records import Phase, Share
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -129,11 +129,11 @@ _PROGRESS = (
         PARTITION,
     ),
     Metric(
-        "npstream_partition_state",
+        "npstream_partition_phase",
         "gauge",
         "boolean",
-        "1 for the state the partition is in: restoring, replaying, live or paused.",
-        (*PARTITION, "state"),
+        f"1 for the phase the partition is in: {', '.join(Phase)}.",
+        (*PARTITION, "phase"),
     ),
     Metric("npstream_replay_left_records", "gauge", "records", "Offsets a replay still has to cover.", PARTITION),
     Metric("npstream_batch_records", "histogram", "records", "Records of one batch.", PARTITION, _RECORDS),
@@ -168,7 +168,13 @@ _WORKER = (
         _SECONDS,
     ),
     Metric("npstream_aborts_total", "counter", "transactions", "Transactions not committed.", (*WORKER, "cause")),
-    Metric("npstream_resets_total", "counter", "resets", "Times all was dropped and restored.", (*WORKER, "cause")),
+    Metric(
+        "npstream_session_restarts_total",
+        "counter",
+        "restarts",
+        "Times the worker dropped its clients and all state and restored.",
+        (*WORKER, "cause"),
+    ),
     Metric(
         "npstream_rebalances_total",
         "counter",
@@ -218,7 +224,7 @@ class Reading:
     """
 
     partition: int
-    live: bool
+    phase: Phase
     next_offset: int
     replay_to: int
     saved_offset: int
@@ -289,5 +295,5 @@ class Observer:
     def aborted(self, cause: str) -> None:
         """A transaction was not committed."""
 
-    def reset(self, cause: str) -> None:
-        """The worker dropped its clients and all state and will restore."""
+    def session_ended(self, cause: str) -> None:
+        """The worker dropped its clients and all state; it will restore in another session."""

@@ -1,7 +1,9 @@
-"""The port: all that the worker knows of a broker.
+"""The ports: all that the worker and the tools know of a broker.
 
-Two adapters stand behind it, `npstream.kafka` and `npstream.embedded`, and one
-contract suite (`tests/contracts`) runs over both.
+`Broker` is what a member of the group uses, `StateReader` what reads the group's
+committed state without joining it, `Log` plain topics. There are two adapters,
+`npstream.kafka` and `npstream.embedded`; one contract suite (`tests/contracts`)
+runs over both.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,18 +11,18 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from npstream.errors import StateCorrupt
-from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
+from npstream.records import Batch, Channel, Headers, KeyValue, Phase, Pointer, Position, Record, Share
 
 Start = Literal["earliest", "latest"] | int
 """Where a partition without state begins: an end of the log, or a timestamp in ms."""
 
 
-Landing = Callable[[], dict[int, Pointer]]
-"""Waits for the end of a commit that has begun; answers the pointer of each partition as committed."""
+FinishCommit = Callable[[], dict[int, Pointer]]
+"""Waits until a commit that has begun is over; returns the pointer of each partition as committed."""
 
 
 class Listener(Protocol):
-    """Told about ownership, only from inside `Broker.poll` and `Broker.close`.
+    """Learns about ownership, only from inside `Broker.poll` and `Broker.close`.
 
     The methods may block within their own budgets. An exception they raise is
     kept by the adapter and raised again by `poll` after the client has
@@ -28,7 +30,7 @@ class Listener(Protocol):
     """
 
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
-        """Restore these partitions; answer the input offset each must be read from, None to pause it."""
+        """Restore these partitions; return the input offset each must be read from, None where it is paused."""
 
     def on_revoked(self, partitions: Sequence[int]) -> None:
         """Still the owner, for the last time: may commit a checkpoint, then must forget them."""
@@ -37,10 +39,13 @@ class Listener(Protocol):
         """No longer the owner: forget them, commit nothing."""
 
     def on_waiting(self, partition: int, reason: str) -> None:
-        """This partition is owned and cannot be read yet; `on_assigned` follows when it can."""
+        """This partition is owned and cannot be read yet: pause it. `on_assigned` follows when it can."""
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
-        """This owned partition cannot be read on; the adapter has paused it, the others go on."""
+        """This owned partition cannot be read any further: pause it. The others go on."""
+
+    def phase_of(self, partition: int) -> Phase:
+        """The phase of an owned partition; the adapter reads nothing of one that is paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,10 @@ class Broker(Protocol):
     `Fatal` for what a new one would not cure.
     """
 
+    @property
+    def state(self) -> "StateReader":
+        """Reads the group's committed state; ends with the broker."""
+
     def subscribe(self, listener: Listener) -> None:
         """Join the group. Assignments arrive through the listener inside `poll`."""
 
@@ -71,32 +80,16 @@ class Broker(Protocol):
         """Wait for records of owned partitions, at most `timeout_s`; may call the listener."""
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
-        """Publish all shares or nothing; answer the pointer of each partition as committed.
+        """Publish all shares or nothing; return the pointer of each partition as committed.
 
         Order within a partition: outputs, snapshot chunks, changes, position.
         """
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
-        """Begin a commit; the answer, called once, waits for its end and answers or raises what `commit` does.
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
+        """Begin a commit; what it returns, called once, waits for its end and returns or raises what `commit` does.
 
-        Whoever began it may compute in the meantime, but must ask nothing of the
-        broker except `pause` and `abandon`.
+        The caller may compute in the meantime, but must ask nothing of the broker except `abandon`.
         """
-
-    def committed(self, partition: int) -> Position | None:
-        """The stable committed position; waits for undecided transactions within a budget.
-
-        Raises `StateCorrupt` when the stored metadata cannot be read.
-        """
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The `pointer.chunks` records of one snapshot, in one fetch whatever the topic's age.
-
-        Waits until they are stable. Raises `StateCorrupt` when they are gone.
-        """
-
-    def pause(self, partition: int) -> None:
-        """Stop handing out records of an owned partition until it is assigned anew."""
 
     def close(self, timeout_s: float) -> None:
         """Leave politely (the listener's `on_revoked` runs). Static members keep their place."""
@@ -138,20 +131,26 @@ class Log(Protocol):
         """Let go of connections. Never raises."""
 
 
-class Steward(Protocol):
-    """A group's committed state, read beside its workers and without joining them: for tools."""
+class StateReader(Protocol):
+    """A group's committed state, read without joining the group: by a worker's restore and by every tool."""
+
+    def committed(self, partition: int) -> Position | None:
+        """The stable committed position; waits for undecided transactions within a limit.
+
+        Raises `StateCorrupt` when the stored metadata cannot be read.
+        """
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        """The `pointer.chunks` records of one snapshot, in one fetch whatever the topic's age.
+
+        Waits until they are stable. Raises `StateCorrupt` when they are gone.
+        """
 
     def members(self) -> list[str]:
-        """Who works for the group now, in words for an operator; empty when nobody does.
+        """The workers of the group now, in words for an operator; empty when there are none.
 
         A static member that was stopped counts until its session ends.
         """
-
-    def committed(self, partition: int) -> Position | None:
-        """As `Broker.committed`."""
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """As `Broker.read_checkpoint`."""
 
     def close(self) -> None:
         """Let go of connections. Never raises."""

@@ -6,7 +6,7 @@ tuples: they cost half of a frozen dataclass.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -42,6 +42,22 @@ class Channel(IntEnum):
     DECISIONS = 1
     DEAD_LETTERS = 2
     CHECKPOINTS = 3
+
+
+class Phase(StrEnum):
+    """Where a partition is in its life with one worker.
+
+    RESTORING ──► REPLAYING ──► FIRST_COMMIT_DUE ──► LIVE
+        └─────────────┴────────────────┴──────────────┴──► PAUSED, until an operator acts
+
+    Phases in the middle are skipped where there is nothing to do in them.
+    """
+
+    RESTORING = "restoring"
+    REPLAYING = "replaying"
+    FIRST_COMMIT_DUE = "first_commit_due"
+    LIVE = "live"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True)

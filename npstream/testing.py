@@ -30,7 +30,7 @@ from npstream.client import Decision, Message, partition_for, read_decision
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.embedded import EmbeddedLog, create_topics
 from npstream.observe import Observer
-from npstream.port import Broker, Landing, Listener, Log
+from npstream.port import Broker, FinishCommit, Listener, Log, StateReader
 from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
 from npstream.settings import Settings, from_mapping
 from npstream.settings.source import read_yaml
@@ -186,6 +186,7 @@ class MortalBroker:
     def __init__(self, broker: Broker, step: Callable[[], None]) -> None:
         self._broker = broker
         self._step = step
+        self.state = _MortalStateReader(broker.state, step)
 
     def subscribe(self, listener: Listener) -> None:
         self._step()
@@ -198,32 +199,38 @@ class MortalBroker:
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         return self.start_commit(shares)()
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         self._step()
-        land = self._broker.start_commit(shares)
-        return lambda: self._landed(land)
+        finish = self._broker.start_commit(shares)
+        return lambda: self._finished(finish)
 
-    def _landed(self, land: Landing) -> dict[int, Pointer]:
-        pointers = land()
+    def _finished(self, finish: FinishCommit) -> dict[int, Pointer]:
+        pointers = finish()
         self._step()
         return pointers
-
-    def committed(self, partition: int) -> Position | None:
-        self._step()
-        return self._broker.committed(partition)
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        self._step()
-        return self._broker.read_checkpoint(partition, pointer)
-
-    def pause(self, partition: int) -> None:
-        self._broker.pause(partition)
 
     def close(self, timeout_s: float) -> None:
         self._broker.close(timeout_s)
 
     def abandon(self) -> None:
         self._broker.abandon()
+
+
+class _MortalStateReader:
+    """The same for a state reader."""
+
+    def __init__(self, state: StateReader, step: Callable[[], None]) -> None:
+        self._state = state
+        self._step = step
+        self.members, self.close = state.members, state.close
+
+    def committed(self, partition: int) -> Position | None:
+        self._step()
+        return self._state.committed(partition)
+
+    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+        self._step()
+        return self._state.read_checkpoint(partition, pointer)
 
 
 class _Watch(Observer):

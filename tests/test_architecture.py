@@ -25,15 +25,16 @@ MAY_IMPORT = {
     "app": "settings worker monitor kafka embedded partition codec model",
     "settings": "worker kafka partition codec model",
     "bench": "worker kafka partition codec model",
-    "worker": "partition codec model",
+    "worker": "state partition codec model",
     "replay": "data partition client codec model report",
-    "history": "data partition codec model report",
+    "history": "state data partition codec model report",
     "study": "data model report",
-    "doctor": "monitor kafka partition codec model",
+    "doctor": "state monitor kafka partition codec model",
     "monitor": "codec model report",
     "kafka": "codec",
     "embedded": "codec",
     "data": "client codec",
+    "state": "partition codec",
     "partition": "codec model",
     "client": "codec",
     "codec": "",
@@ -123,6 +124,25 @@ def test_the_worker_path_loads_no_tool_library() -> None:
 
     assert done.returncode == 0, done.stderr
     assert set(NOT_IN_A_WORKER) & set(done.stdout.split()) == set()
+
+
+def test_snapshots_come_in_through_one_door() -> None:
+    """Only `state.py` makes snapshots of checkpoint records and only it and model files make processors of them."""
+    users: dict[str, list[str]] = {"read_checkpoint": [], "read_history": [], "decode_snapshot": []}
+    for path in SOURCES:
+        called = {
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call)
+        }
+        for name in users.keys() & called:
+            users[name].append(str(path.relative_to(PACKAGE)))
+
+    assert users == {
+        "read_checkpoint": ["state.py", "testing.py"],  # the second hands the call on
+        "read_history": ["state.py"],
+        "decode_snapshot": ["app.py", "codec/history.py", "state.py"],  # the first reads model files
+    }
 
 
 def test_a_file_is_one_noun() -> None:

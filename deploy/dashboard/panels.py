@@ -183,7 +183,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 "Partitions by state",
                 "Restoring, replaying, live, paused.",
-                ((f"sum by (state) (npstream_partition_state{{{OF_PARTITION}}})", "{{state}}"),),
+                ((f"sum by (phase) (npstream_partition_phase{{{OF_PARTITION}}})", "{{phase}}"),),
             ),
             Panel(
                 "Partitions by worker",
@@ -225,7 +225,10 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Resets and rebalances, an hour",
                 "A reset drops all and restores; a rebalance moves partitions.",
                 (
-                    (f"sum by (cause) (increase(npstream_resets_total{{{OF_GROUP}}}[1h]))", "reset, {{cause}}"),
+                    (
+                        f"sum by (cause) (increase(npstream_session_restarts_total{{{OF_GROUP}}}[1h]))",
+                        "reset, {{cause}}",
+                    ),
                     (f"sum by (change) (increase(npstream_rebalances_total{{{OF_GROUP}}}[1h]))", "{{change}}"),
                 ),
             ),

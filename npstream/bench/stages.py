@@ -8,8 +8,8 @@ from typing import Any
 from npstream.codec.decoder import EventDecoder
 from npstream.kafka import KafkaBroker
 from npstream.model import Model
-from npstream.port import Landing, Listener
-from npstream.records import Batch, KeyValue, Pointer, Position, Share
+from npstream.port import FinishCommit, Listener
+from npstream.records import Batch, Pointer, Share
 from npstream.worker import PartitionTask
 
 STAGES = ("consume", "decode", "learn", "encode", "produce", "commit")
@@ -71,6 +71,7 @@ class TimedBroker:
     def __init__(self, broker: KafkaBroker, watch: Stopwatch) -> None:
         self._broker = broker
         self._watch = watch
+        self.state = broker.state
         self.started: float | None = None
         self.ended = 0.0
 
@@ -98,31 +99,19 @@ class TimedBroker:
         """Publish."""
         return self.start_commit(shares)()
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
-        """Begin to publish; what is waited for on landing counts as well, what is computed before does not."""
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
+        """Begin to publish; waiting for its end counts as well, what is computed before does not."""
         began = time.perf_counter()
-        land = self._broker.start_commit(shares)
+        finish = self._broker.start_commit(shares)
         self._watch.add("publish", time.perf_counter() - began)
-        return lambda: self._landed(land)
+        return lambda: self._finished(finish)
 
-    def _landed(self, land: Landing) -> dict[int, Pointer]:
+    def _finished(self, finish: FinishCommit) -> dict[int, Pointer]:
         began = time.perf_counter()
-        pointers = land()
+        pointers = finish()
         self.ended = time.perf_counter()
         self._watch.add("publish", self.ended - began)
         return pointers
-
-    def committed(self, partition: int) -> Position | None:
-        """The committed position."""
-        return self._broker.committed(partition)
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The records of a snapshot."""
-        return self._broker.read_checkpoint(partition, pointer)
-
-    def pause(self, partition: int) -> None:
-        """Hand out nothing of a partition."""
-        self._broker.pause(partition)
 
     def close(self, timeout_s: float) -> None:
         """Leave."""

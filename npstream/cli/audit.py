@@ -14,7 +14,7 @@ from npstream.cli.tooling import opened, past_of, range_options
 
 if TYPE_CHECKING:
     from npstream.history.audit import Verdict
-    from npstream.port import Log, Steward
+    from npstream.port import Log, StateReader
     from npstream.settings import Settings
 
 _SETTLE_S = 30.0
@@ -53,9 +53,9 @@ def audit(
     from npstream.history.audit_report import audit_json, audit_text
 
     verdicts = []
-    with opened(settings) as (log, steward):
+    with opened(settings) as (log, state):
         for partition in partitions_of(log, settings.topic_names().events, only):
-            verdict = _audit_one(settings, log, steward, partition, begin, end, quiet=as_json)
+            verdict = _audit_one(settings, log, state, partition, begin, end, quiet=as_json)
             if verdict is not None:
                 verdicts.append(verdict)
     if not verdicts:
@@ -71,7 +71,7 @@ def audit(
 def _audit_one(
     settings: "Settings",
     log: "Log",
-    steward: "Steward",
+    state: "StateReader",
     partition: int,
     begin: str | None,
     end: str | None,
@@ -84,7 +84,7 @@ def _audit_one(
     from npstream.history.audit import earliest
     from npstream.history.published import decided_below, wait_settled
 
-    position = steward.committed(partition)
+    position = state.committed(partition)
     wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
     past = past_of(settings, log, partition)
     decided = decided_below(log, partition, position)

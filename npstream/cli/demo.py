@@ -181,13 +181,9 @@ class _Line:
 
 def _proofs(settings: "Settings") -> list[str]:
     from npstream import app
-    from npstream.observe import Observer
 
-    broker = app.open_broker(settings, threading.Event(), Observer())
-    try:
-        positions = [broker.committed(partition) for partition in range(_PARTITIONS)]
-    finally:
-        broker.abandon()
+    with closing(app.open_state(settings)) as state:
+        positions = [state.committed(partition) for partition in range(_PARTITIONS)]
     return [position.proof.chain for position in positions if position is not None]
 
 

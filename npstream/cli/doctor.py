@@ -72,11 +72,11 @@ def _embedded(settings: "Settings", how: "Round", *, quiet: bool) -> tuple[list[
     try:
         with (
             closing(EmbeddedLog(settings.embedded.path, topics)) as log,
-            closing(app.open_steward(settings)) as steward,
+            closing(app.open_state(settings)) as state,
         ):
             with progress("pages of the file", None, quiet=quiet):
                 found += check_pages(name, log.quick_check())
-            patient = Patient(log, steward, settings.group, topics, settings.partition_config())
+            patient = Patient(log, state, settings.group, topics, settings.partition_config())
             with progress("records", _records(log), unit="records", quiet=quiet) as advance:
                 found += examine_file(patient, how, advance)
     except StateCorrupt as error:
@@ -94,12 +94,12 @@ def _records(log: "Log") -> int:
 def _kafka(settings: "Settings", how: "Round") -> tuple[list["Finding"], list[str]]:
     from npstream.doctor.doctor import examine_cluster
     from npstream.doctor.group_checks import Patient
-    from npstream.kafka import KafkaLog, KafkaSteward
+    from npstream.kafka import KafkaLog, KafkaStateReader
 
     assert settings.kafka is not None
     topics = settings.topic_names()
     config = settings.kafka.config(topics)
-    with closing(KafkaLog(config)) as log, closing(KafkaSteward(config)) as steward:
-        patient = Patient(log, steward, settings.group, topics, settings.partition_config())
+    with closing(KafkaLog(config)) as log, closing(KafkaStateReader(config)) as state:
+        patient = Patient(log, state, settings.group, topics, settings.partition_config())
         found = examine_cluster(config, settings.worker.poll_ms, patient, log, how)
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]

@@ -11,7 +11,7 @@ from npstream.cli.tooling import opened, past_of
 if TYPE_CHECKING:
     from npstream.codec.snapshot import Snapshot
     from npstream.history.rebuild import Past
-    from npstream.port import Log, Steward
+    from npstream.port import Log, StateReader
     from npstream.settings import Settings
 
 
@@ -56,7 +56,7 @@ def inspect(
 
     if partition is None and (at is not None or history or diff is not None or export is not None):
         raise UsageError("say which partition: --partition P")
-    with opened(settings) as (log, steward):
+    with opened(settings) as (log, state):
         chosen = partitions_of(log, settings.topic_names().events, () if partition is None else (partition,))
         if partition is None:
             _overview(settings, log, chosen, as_json)
@@ -67,9 +67,9 @@ def inspect(
         elif diff is not None:
             _diff(past, diff, as_json)
         elif export is not None:
-            _export(_pick(past, steward, at), export, as_json)
+            _export(_pick(past, state, at), export, as_json)
         else:
-            _one(_pick(past, steward, at), steward, as_json)
+            _one(_pick(past, state, at), state, as_json)
 
 
 def _overview(settings: "Settings", log: "Log", partitions: list[int], as_json: bool) -> None:
@@ -84,24 +84,23 @@ def _overview(settings: "Settings", log: "Log", partitions: list[int], as_json: 
     echo_json(cards) if as_json else click.echo(overview_text(cards))
 
 
-def _pick(past: "Past", steward: "Steward", at: int | None) -> "Snapshot":
+def _pick(past: "Past", state: "StateReader", at: int | None) -> "Snapshot":
     """The snapshot the committed position points to, or the kept one at an offset. Raises `UsageError` without one."""
-    from npstream.codec.chunks import join
-    from npstream.codec.snapshot import decode_snapshot
     from npstream.history.rebuild import kept_at
+    from npstream.state import committed_snapshot
 
-    position = steward.committed(past.partition) if at is None else None
+    position = state.committed(past.partition) if at is None else None
     if position is not None:
-        return decode_snapshot(join(steward.read_checkpoint(past.partition, position.pointer)))
+        return committed_snapshot(state, past.group, past.topic, past.partition, position)
     return kept_at(past, at).snapshot
 
 
-def _one(snapshot: "Snapshot", steward: "Steward", as_json: bool) -> None:
+def _one(snapshot: "Snapshot", state: "StateReader", as_json: bool) -> None:
     from npstream.history.inspect import describe
     from npstream.history.inspect_report import describe_text
 
     card = describe(snapshot)
-    position = steward.committed(snapshot.partition)
+    position = state.committed(snapshot.partition)
     committed = None if position is None else position.next_offset
     echo_json({**card, "committed_offset": committed}) if as_json else click.echo(describe_text(card, committed))
 

@@ -41,10 +41,10 @@ def lag(
     from npstream.records import Channel
 
     looks = 0
-    with opened(settings) as (log, steward), suppress(KeyboardInterrupt):
+    with opened(settings) as (log, state), suppress(KeyboardInterrupt):
         while True:
             partitions = range(log.partitions(Channel.EVENTS))
-            found = behind(log, steward, partitions, settings.start_at(), int(time.time() * 1000))
+            found = behind(log, state, partitions, settings.start_at(), int(time.time() * 1000))
             looks += 1
             if not as_json:
                 click.echo(behind_text(found))

@@ -62,13 +62,13 @@ def move(
     topics = settings.topic_names()
     order = Order(why, int(time.time() * 1000), settings.checkpoint.keep)
     moves: list[Move] = []
-    with opened(settings) as (log, steward):
+    with opened(settings) as (log, state):
         if execute:
             if gone:
                 app.dismiss_workers(settings)
-            require_nobody(steward, settings.group, _advice(settings, gone))
+            require_nobody(state, settings.group, _advice(settings, gone))
         for partition in partitions_of(log, topics.events, only):
-            stood = try_committed(steward, partition)
+            stood = try_committed(state, partition)
             wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
             planned = plan(log, past_of(settings, log, partition), stood, order)
             if planned is not None:

@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
-    from npstream.port import Log, Steward
+    from npstream.port import Log, StateReader
     from npstream.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,12 +33,12 @@ def one_partition_option(function: F) -> F:
 
 
 @contextmanager
-def opened(settings: "Settings") -> Iterator[tuple["Log", "Steward"]]:
-    """A plain reader and a steward of the group, closed at the end."""
+def opened(settings: "Settings") -> Iterator[tuple["Log", "StateReader"]]:
+    """A plain reader and a state of the group, closed at the end."""
     from npstream import app
 
-    with closing(app.open_log(settings)) as log, closing(app.open_steward(settings)) as steward:
-        yield log, steward
+    with closing(app.open_log(settings)) as log, closing(app.open_state(settings)) as state:
+        yield log, state
 
 
 def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":

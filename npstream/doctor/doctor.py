@@ -107,7 +107,7 @@ def _retention(patient: Patient, states: Mapping[str, TopicState], partitions: i
     log = patient.log
     undecided, newest = [], []
     for partition in range(partitions):
-        position, ends = patient.steward.committed(partition), log.ends(Channel.EVENTS, partition)
+        position, ends = patient.state.committed(partition), log.ends(Channel.EVENTS, partition)
         at = ends.begin if position is None else position.next_offset
         undecided += [record.timestamp_ms for record in _first(patient, partition, at, ends.stable)]
         newest += [record.timestamp_ms for record in checkup.tail(log, partition, 1)]

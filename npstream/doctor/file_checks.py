@@ -11,7 +11,8 @@ from npstream.codec.history import find_damage
 from npstream.doctor.findings import Finding
 from npstream.doctor.group_checks import Patient
 from npstream.errors import StateCorrupt
-from npstream.records import Channel, KeyValue
+from npstream.records import Channel
+from npstream.state import checkpoint_records
 
 RESTORE = "stop the worker and restore the file from a backup; what is lost otherwise is told by `npstream audit`"
 
@@ -43,10 +44,7 @@ def check_records(patient: Patient, channel: Channel, partition: int, progress: 
 def check_kept(patient: Patient, partition: int) -> list[Finding]:
     """Every kept checkpoint, change and reset can be read; the newest checkpoint is looked at with the position."""
     name = f"{patient.topics.events}/{partition}"
-    ends = patient.log.ends(Channel.CHECKPOINTS, partition)
-    records = patient.log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
-    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
-    damage = find_damage(pairs, patient.group, patient.topics.events, partition)
+    damage = find_damage(checkpoint_records(patient.log, partition), patient.group, patient.topics.events, partition)
     newest = _newest_slot(patient, partition)
     fix = "a worker does not need it unless the newer ones are lost; audit, explain and rollback do"
     return [
@@ -58,7 +56,7 @@ def check_kept(patient: Patient, partition: int) -> list[Finding]:
 
 def _newest_slot(patient: Patient, partition: int) -> int | None:
     try:
-        position = patient.steward.committed(partition)
+        position = patient.state.committed(partition)
     except StateCorrupt:
-        return None  # `checkup.check_partition` finds it
+        return None  # `group_checks.check_partition` finds it
     return None if position is None else position.pointer.slot

@@ -5,17 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from npstream.codec.chunks import join
 from npstream.codec.decoder import EventDecoder
-from npstream.codec.history import read_history
-from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
+from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.doctor.findings import Finding
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.config import check_change
-from npstream.port import Ends, Log, Steward
-from npstream.records import Channel, KeyValue, Position, Record, Topics
+from npstream.port import Ends, Log, StateReader
+from npstream.records import Channel, Position, Record, Topics
+from npstream.state import committed_snapshot, kept_history
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Patient:
     """A group to be looked at, and the settings its next worker would start with."""
 
     log: Log
-    steward: Steward
+    state: StateReader
     group: str
     topics: Topics
     config: PartitionConfig
@@ -50,7 +49,7 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     name = f"{patient.topics.events}/{partition}"
     ends = patient.log.ends(Channel.EVENTS, partition)
     try:
-        position = patient.steward.committed(partition)
+        position = patient.state.committed(partition)
     except StateCorrupt as error:
         fix = "`npstream recover` finds the place again, `npstream reset` begins anew"
         return [Finding("error", name, f"its committed offset is unreadable: {error}", fix)]
@@ -58,7 +57,7 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
         return _without_position(patient, partition, name)
     found = _place(name, position, ends)
     try:
-        snapshot = decode_snapshot(join(patient.steward.read_checkpoint(partition, position.pointer)))
+        snapshot = committed_snapshot(patient.state, patient.group, patient.topics.events, partition, position)
         processor = PartitionProcessor.from_snapshot(snapshot)
     except StateCorrupt as error:
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]
@@ -102,10 +101,7 @@ def _without_position(patient: Patient, partition: int, name: str) -> list[Findi
 
 
 def _newest(patient: Patient, partition: int) -> Snapshot | None:
-    ends = patient.log.ends(Channel.CHECKPOINTS, partition)
-    records = patient.log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
-    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
-    newest = read_history(pairs, patient.group, patient.topics.events, partition).newest
+    newest = kept_history(patient.log, patient.group, patient.topics.events, partition).newest
     return None if newest is None else newest.snapshot
 
 
@@ -161,7 +157,7 @@ def ahead(patient: Patient, partition: int, count: int) -> list[Record]:
     """The events that a worker meets next. Raises `StateCorrupt` when one of them cannot be read at all."""
     ends = patient.log.ends(Channel.EVENTS, partition)
     try:
-        position = patient.steward.committed(partition)
+        position = patient.state.committed(partition)
     except StateCorrupt:
         return []  # a finding of its own: nobody goes on from there
     begin = ends.begin if position is None else max(ends.begin, position.next_offset)

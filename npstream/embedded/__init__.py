@@ -2,7 +2,7 @@
 
 from npstream.embedded.broker import EmbeddedBroker
 from npstream.embedded.log import EmbeddedLog
-from npstream.embedded.steward import EmbeddedSteward
+from npstream.embedded.state import EmbeddedStateReader
 from npstream.embedded.store import create_topics
 
-__all__ = ["EmbeddedBroker", "EmbeddedLog", "EmbeddedSteward", "create_topics"]
+__all__ = ["EmbeddedBroker", "EmbeddedLog", "EmbeddedStateReader", "create_topics"]

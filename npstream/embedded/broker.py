@@ -3,32 +3,25 @@
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from npstream import failpoints
 from npstream.codec.position import encode_position
 from npstream.embedded.compaction import compact
 from npstream.embedded.lock import WorkerLock
-from npstream.embedded.positions import Row, position_of, read_chunks, read_row
+from npstream.embedded.state import EmbeddedStateReader, Row, read_row
 from npstream.embedded.store import Plain, Store, append
 from npstream.errors import Fatal, Retryable, StateCorrupt
-from npstream.port import Landing, Listener
-from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Record, Share, Topics
+from npstream.port import FinishCommit, Listener
+from npstream.records import Batch, Channel, Phase, Pointer, Record, Share, Topics
 
 _PAUSE_MIN_S, _PAUSE_MAX_S = 0.002, 0.02
 """How long an idle poll sleeps between looks at the file: short at first, then 50 looks a second."""
 
 COMPACT_EVERY = 64
 """Snapshots written between two compactions."""
-
-
-@dataclass(slots=True)
-class _Cursor:
-    """Reading place of one owned partition."""
-
-    next_offset: int
-    paused: bool
 
 
 class EmbeddedBroker:
@@ -38,25 +31,25 @@ class EmbeddedBroker:
         """Raises `Fatal` when another worker runs on the file or a topic is missing."""
         self._path = path
         self._group = group
-        self._name = topics.events
-        self._store = Store(path)
-        try:
+        with ExitStack() as opened:
+            self._store = Store(path)
+            opened.callback(self._store.close)
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
             self._partitions: int = counts[Channel.EVENTS]
             self._require_partitions(topics, counts)
+            self.state = EmbeddedStateReader(path, topics, group)
+            opened.callback(self.state.close)
             with self._store.translated():
                 self._lock = WorkerLock(path)
-        except BaseException:
-            self._store.close()
-            raise
+            opened.callback(self._lock.release)
+            self._let_go = opened.pop_all().close
         self._listener: Listener | None = None
-        self._cursors: dict[int, _Cursor] | None = None
+        self._next_offsets: dict[int, int] | None = None
+        """Where each owned partition is read next; None before the assignment."""
         self._seen: dict[int, Row | None] = {}
         self._turn = 0
         self._snapshots = 0
         self._abandoned = False
-        self.records_read = 0
-        """Records that `read_checkpoint` has taken from the log so far."""
         self._compact()
 
     def _require_partitions(self, topics: Topics, counts: Sequence[int]) -> None:
@@ -88,20 +81,16 @@ class EmbeddedBroker:
         return batches
 
     def _maybe_assign(self) -> None:
-        if self._cursors is not None:
+        if self._next_offsets is not None:
             return
         assert self._listener is not None, "subscribe before poll"
-        self._cursors = {}
-        partitions = list(range(self._partitions))
-        self._seen = {partition: self._row(partition) for partition in partitions}
-        starts = self._listener.on_assigned(partitions)
-        for partition in partitions:
-            start = starts[partition]
-            self._cursors[partition] = _Cursor(-1, True) if start is None else _Cursor(start, False)
+        self._next_offsets = dict.fromkeys(range(self._partitions), -1)
+        self._seen = {partition: self._row(partition) for partition in self._next_offsets}
+        starts = self._listener.on_assigned(list(self._next_offsets))
+        self._next_offsets |= {partition: start for partition, start in starts.items() if start is not None}
 
     def _fetch(self, max_records: int) -> list[Batch]:
         """Records from the partitions in turn, so that a long backlog of one does not starve the others."""
-        assert self._cursors is not None
         batches: list[Batch] = []
         left = max_records
         for step in range(self._partitions):
@@ -113,19 +102,17 @@ class EmbeddedBroker:
         return batches
 
     def _fetch_one(self, partition: int, limit: int) -> list[Record]:
-        assert self._cursors is not None
+        assert self._next_offsets is not None
         assert self._listener is not None
-        cursor = self._cursors[partition]
-        if cursor.paused:
+        if self._listener.phase_of(partition) is Phase.PAUSED:
             return []
         try:
-            records = self._next_records(partition, cursor.next_offset, limit)
+            records = self._next_records(partition, self._next_offsets[partition], limit)
         except StateCorrupt as error:
-            cursor.paused = True
             self._listener.on_failed(partition, error)
             return []
         if records:
-            cursor.next_offset = records[-1].offset + 1
+            self._next_offsets[partition] = records[-1].offset + 1
         return records
 
     def _next_records(self, partition: int, begin: int, limit: int) -> list[Record]:
@@ -163,7 +150,7 @@ class EmbeddedBroker:
         self._maybe_compact(shares)
         return pointers
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         """Commit at once: there is nobody to wait for."""
         pointers = self.commit(shares)
         return lambda: pointers
@@ -210,35 +197,16 @@ class EmbeddedBroker:
         compact(self._store, self._ids[Channel.CHECKPOINTS], self._partitions)
         self._snapshots = 0
 
-    def committed(self, partition: int) -> Position | None:
-        """The committed position; raises `StateCorrupt` when its metadata cannot be read."""
-        self._require_open()
-        self._seen[partition] = self._row(partition)
-        return position_of(self._seen[partition], f"{self._name}/{partition}")
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
-        self._require_open()
-        found = read_chunks(self._store, self._ids[Channel.CHECKPOINTS], partition, pointer)
-        self.records_read += len(found)
-        return found
-
-    def pause(self, partition: int) -> None:
-        """Stop handing out records of a partition until the next start."""
-        assert self._cursors is not None
-        self._cursors[partition].paused = True
-
     def close(self, timeout_s: float) -> None:
         """Let the listener write its last checkpoint, then let go of the file."""
-        if self._listener is not None and self._cursors and not self._abandoned:
-            self._listener.on_revoked(sorted(self._cursors))
+        if self._listener is not None and self._next_offsets and not self._abandoned:
+            self._listener.on_revoked(sorted(self._next_offsets))
         self.abandon()
 
     def abandon(self) -> None:
         """Drop everything at once. Never raises."""
         self._abandoned = True
-        self._store.close()
-        self._lock.release()
+        self._let_go()
 
     def _require_open(self) -> None:
         if self._abandoned:

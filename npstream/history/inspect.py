@@ -99,6 +99,5 @@ def model_file(snapshot: Snapshot) -> bytes:
     """A snapshot with the model alone: no waiting observations, no ids, nothing of single events."""
     whole = PartitionProcessor.from_snapshot(snapshot)
     group, topic, partition = whole.address
-    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model)
-    bare.next_offset = whole.next_offset
+    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model, whole.next_offset)
     return encode_snapshot(bare.snapshot())

@@ -10,13 +10,14 @@ from itertools import islice
 
 from npstream.codec.changes import Change
 from npstream.codec.decoder import EventDecoder
-from npstream.codec.history import History, Kept, read_history
+from npstream.codec.history import History, Kept
 from npstream.codec.snapshot import check_topic
 from npstream.errors import SettingsError, StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
-from npstream.records import Channel, KeyValue, Output, Record
+from npstream.records import Channel, Output, Record
+from npstream.state import kept_history, processor_of
 
 _PAGE = 1000
 
@@ -56,10 +57,7 @@ class Past:
 
 def read_past(log: Log, group: str, topic: str, partition: int, seed: Seed | None = None) -> Past:
     """The past of a partition, its checkpoint partition read once. Raises `StateCorrupt` when that is unreadable."""
-    ends = log.ends(Channel.CHECKPOINTS, partition)
-    records = log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
-    pairs = (KeyValue(record.offset, record.key or b"", record.value) for record in records)
-    return Past(log, group, topic, partition, read_history(pairs, group, topic, partition), seed)
+    return Past(log, group, topic, partition, kept_history(log, group, topic, partition), seed)
 
 
 class Walk:
@@ -117,7 +115,7 @@ def start_before(past: Past, offset: int) -> Walk:
     kept = usable_snapshots(past)
     reaching = [item for item in kept if item.next_offset <= offset]
     if reaching:
-        return Walk(PartitionProcessor.from_snapshot(reaching[-1].snapshot), past.history.changes)
+        return Walk(processor_of(reaching[-1].snapshot, past.log.topic_id()), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
         return Walk(cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
@@ -189,7 +187,7 @@ def steps(past: Past, walk: Walk, end: int) -> Iterator[list[Output]]:
     while walk.halted is None and (page := list(islice(records, _PAGE))):
         yield walk.take(page)
     if walk.halted is None:
-        walk.processor.next_offset = max(walk.processor.next_offset, end)
+        walk.processor.skip_to(max(walk.processor.next_offset, end))
         walk.arrive(end)
 
 

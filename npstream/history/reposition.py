@@ -7,7 +7,7 @@ recover    the position is computed again after the group's offsets were lost, o
            checkpoints were
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npstream.codec.changes import Change, encode_change
 from npstream.codec.resets import How, Reset, encode_reset
@@ -20,6 +20,7 @@ from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.checkpoint import change_record, whole_share
 from npstream.port import Start
 from npstream.records import Channel, Position, Share
+from npstream.state import processor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: 
             f"{past.name}: offset {to} is not decided yet (decided below {origin}); a rollback goes back only"
         )
     if checkpoint is not None:
-        walk = Walk(PartitionProcessor.from_snapshot(kept_at(past, checkpoint).snapshot), ())
+        walk = Walk(processor_of(kept_at(past, checkpoint).snapshot, past.log.topic_id()), ())
     else:
         walk = start_before(past, to)
     began = walk.processor.next_offset
@@ -84,8 +85,7 @@ def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move
     origin = decided_below(past.log, past.partition, stood)
     newest = kept_at(past, None)
     if past.is_recreated:
-        processor = PartitionProcessor.from_snapshot(newest.snapshot)
-        processor.next_offset = to
+        processor = PartitionProcessor.from_snapshot(replace(newest.snapshot, next_offset=to))
         note = "the model is kept; the events topic is a new one, read from here on"
         return _move(past, "kept", processor, origin, 0, note, stood, order)
     if to < origin:
@@ -101,9 +101,9 @@ def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move
         processor, replayed, lost = walk.processor, origin - began, 0
     else:
         # The events that lead from the newest checkpoint to the position are gone: the model misses them.
-        processor, replayed = PartitionProcessor.from_snapshot(newest.snapshot), 0
+        processor, replayed = processor_of(newest.snapshot, past.log.topic_id()), 0
         lost = origin - newest.next_offset
-    processor.next_offset = to
+    processor.skip_to(to)
     note = f"the model is kept; {to - origin} offsets are skipped: never decided, never learned"
     note += f"; it also misses {lost} offsets since its checkpoint, whose events are gone" if lost else ""
     return _move(past, "kept", processor, origin, replayed, note, stood, order)

@@ -8,15 +8,15 @@ overwritten that somebody else has moved.
 from collections.abc import Callable, Mapping, Sequence
 
 from npstream.errors import Retryable, StateCorrupt, UsageError
-from npstream.port import Broker, Steward
-from npstream.records import Position, Share
+from npstream.port import Broker, StateReader
+from npstream.records import Phase, Position, Share
 
 _POLL_S = 0.1
 
 
-def require_nobody(steward: Steward, group: str, advice: str) -> None:
+def require_nobody(state: StateReader, group: str, advice: str) -> None:
     """Raises `UsageError` naming the workers that are still members of the group, and `advice`."""
-    members = steward.members()
+    members = state.members()
     if members:
         raise UsageError(f"group {group!r} has active members: {'; '.join(members)}. Stop them first.{advice}")
 
@@ -36,7 +36,9 @@ def commit_alone(
     """
     try:
         _own_all(broker, partitions, clock() + timeout_s, clock)
-        moved = [partition for partition, position in stood.items() if try_committed(broker, partition) != position]
+        moved = [
+            partition for partition, position in stood.items() if try_committed(broker.state, partition) != position
+        ]
         if moved:
             raise UsageError(
                 f"partition {moved[0]} has moved since it was looked at: stop all workers and run it again"
@@ -47,10 +49,10 @@ def commit_alone(
         broker.abandon()
 
 
-def try_committed(reader: Broker | Steward, partition: int) -> Position | None:
+def try_committed(state: StateReader, partition: int) -> Position | None:
     """The committed position; one that cannot be read counts as none, for it is what a move repairs."""
     try:
-        return reader.committed(partition)
+        return state.committed(partition)
     except StateCorrupt:
         return None
 
@@ -88,3 +90,6 @@ class _SoleOwner:
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         raise error
+
+    def phase_of(self, partition: int) -> Phase:
+        return Phase.PAUSED

@@ -3,6 +3,6 @@
 from npstream.kafka.broker import KafkaBroker
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
-from npstream.kafka.steward import KafkaSteward
+from npstream.kafka.state import KafkaStateReader
 
-__all__ = ["KafkaBroker", "KafkaConfig", "KafkaLog", "KafkaSteward"]
+__all__ = ["KafkaBroker", "KafkaConfig", "KafkaLog", "KafkaStateReader"]

@@ -9,18 +9,18 @@ from npstream.kafka.config import KafkaConfig
 from npstream.kafka.connect import shortage
 from npstream.kafka.member import Member
 from npstream.kafka.orphans import OrphanWatch
-from npstream.kafka.restore import StateReader
 from npstream.kafka.rights import require_rights
+from npstream.kafka.state import KafkaStateReader
 from npstream.kafka.transaction import Publisher
-from npstream.port import Heartbeat, Landing, Listener
-from npstream.records import Batch, Channel, KeyValue, Pointer, Position, Share
+from npstream.port import FinishCommit, Heartbeat, Listener
+from npstream.records import Batch, Channel, Pointer, Share
 
 _ABANDON_S = 2.0
 """How long `abandon` waits for each client to go; what takes longer goes on in the background."""
 
 
 class KafkaBroker:
-    """The `Broker` of a Kafka cluster: a group member, a transactional producer, a state reader.
+    """The `Broker` of a Kafka cluster: a group member and a transactional producer.
 
     A transaction never spans a `poll`.
     """
@@ -42,20 +42,20 @@ class KafkaBroker:
         self._logger = logger or logging.getLogger("npstream.kafka")
         require_rights(config, self._logger)
         heartbeat()
-        self._reader = StateReader(config, self._logger, heartbeat, stopping)
+        self.state = KafkaStateReader(config, self._logger, heartbeat, stopping)
         try:
             self._check_topics()
             self._member = Member(config, self._logger, self._served, orphans or OrphanWatch())
             self._publisher = Publisher(config, self._logger, heartbeat)
         except BaseException:
-            self._reader.close(_ABANDON_S)
+            self.state.close()
             raise
 
     def _check_topics(self) -> None:
         """Too few partitions of an output topic stop a first start; later, only new ones wait."""
-        counts = self._reader.partition_counts()
+        counts = self.state.partition_counts()
         lack = shortage(self._config, counts)
-        if lack is not None and not self._reader.has_history(counts[Channel.EVENTS]):
+        if lack is not None and not self.state.has_history(counts[Channel.EVENTS]):
             raise Fatal(lack)
 
     def _served(self) -> int:
@@ -63,7 +63,7 @@ class KafkaBroker:
 
         What they know may be minutes old, and older than a partition that is assigned now.
         """
-        return min(*self._reader.partition_counts(), *self._publisher.partition_counts())
+        return min(*self.state.partition_counts(), *self._publisher.partition_counts())
 
     @property
     def produce_s(self) -> float:
@@ -83,26 +83,9 @@ class KafkaBroker:
         """Publish all shares in one transaction, or nothing."""
         return self.start_commit(shares)()
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
-        """Begin such a transaction; the answer waits for its end."""
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
+        """Begin such a transaction; what it returns waits for its end."""
         return self._publisher.start(shares, self._member.group_metadata)
-
-    def committed(self, partition: int) -> Position | None:
-        """The stable committed position; waits for undecided transactions."""
-        return self._reader.committed(partition)
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The records of one snapshot; waits until they are stable."""
-        return self._reader.read_checkpoint(partition, pointer)
-
-    @property
-    def records_read(self) -> int:
-        """Records that `read_checkpoint` has taken from the log so far."""
-        return self._reader.records_read
-
-    def pause(self, partition: int) -> None:
-        """Hand out nothing of an owned partition until it is assigned anew."""
-        self._member.pause(partition)
 
     def close(self, timeout_s: float) -> None:
         """Leave politely: the listener lets go of its partitions, then the clients end."""
@@ -112,10 +95,10 @@ class KafkaBroker:
         finally:
             left_s = max(_ABANDON_S, deadline - time.monotonic())
             self._publisher.close(left_s)
-            self._reader.close(left_s)
+            self.state.close()
 
     def abandon(self) -> None:
         """Drop everything at once; no listener call, no commit. Never raises."""
         self._publisher.close(_ABANDON_S)
         self._member.abandon(_ABANDON_S)
-        self._reader.close(_ABANDON_S)
+        self.state.close()

@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -18,7 +17,7 @@ from npstream.kafka.group import GroupView, View
 from npstream.kafka.messages import headers_of, is_passing, read_problem, speaks_of_partition
 from npstream.kafka.orphans import OrphanWatch
 from npstream.port import Listener
-from npstream.records import Batch, Record
+from npstream.records import Batch, Phase, Record
 
 GATHER_S = 0.005
 """How long a poll collects records when some are there: enough to fill a batch under load."""
@@ -29,14 +28,6 @@ the interpreter meanwhile. Closing calls back, and callbacks ask: they let that 
 
 _LEAVE_S = 5.0
 """Longest wait for the coordinator to be reached; then the member is dropped as it is."""
-
-
-@dataclass(slots=True)
-class _Owned:
-    """Reading place of one owned partition; `paused` ones hand out nothing."""
-
-    next_offset: int
-    paused: bool
 
 
 class Member:
@@ -63,7 +54,10 @@ class Member:
         self._waiting: set[int] = set()
         self._member_id: str | None = None
         self._listener: Listener | None = None
-        self._owned: dict[int, _Owned] = {}
+        self._next_offsets: dict[int, int] = {}
+        """Where each owned partition is read next."""
+        self._paused: set[int] = set()
+        """Those of them that the client was told not to fetch."""
         self._let_go: set[int] = set()
         self._rewind: set[int] = set()
         self._unreadable: dict[int, KafkaError] = {}
@@ -80,7 +74,7 @@ class Member:
             )
 
     def group_metadata(self) -> Any:
-        """The membership as it is now; asked anew for each transaction.
+        """The membership as it is now; asked again for each transaction.
 
         A member that the group has dropped has lost its id, and some brokers accept
         offsets from nobody in particular: such a one must not even ask. A new id
@@ -92,12 +86,13 @@ class Member:
         return metadata
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
-        """Wait for records, at most `timeout_s`; ownership changes are told on the way."""
+        """Wait for records, at most `timeout_s`; ownership changes reach the listener on the way."""
         self._let_go.clear()
         self._rewind.clear()
-        self._pause_unreadable()
+        self._report_unreadable()
         with self._translated("looking at the group"):
             self._look_around()
+            self._pause_in_client()
         with self._translated("reading events"):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()
@@ -153,7 +148,8 @@ class Member:
                 start = starts[partition]
                 if start is not None:
                     place = TopicPartition(self._topic, partition, start)
-                    self._owned[partition] = _Owned(start, paused=False)
+                    self._next_offsets[partition] = start
+                    self._paused.discard(partition)
                     self._consumer.seek(place)
                     self._consumer.resume([place])
 
@@ -173,12 +169,12 @@ class Member:
         return messages
 
     def _batches(self, messages: Sequence[Message]) -> list[Batch]:
-        active: dict[int, list[Record]] = {p: [] for p, owned in self._owned.items() if not owned.paused}
+        active: dict[int, list[Record]] = {p: [] for p in self._next_offsets if p not in self._paused}
         new: Callable[[type[Record], tuple[object, ...]], Record] = tuple.__new__  # the constructor costs twice as much
         read: dict[int, list[Record]] = {}
         for message, headers in zip(messages, headers_of(messages), strict=True):
             if message.error() is not None:
-                self._heed(message)
+                self._note_error(message)
                 # The client may go on behind what it could not read: nothing of this partition counts any more.
                 read |= {p: active.pop(p) for p in self._unreadable.keys() & active.keys()}
                 continue
@@ -191,46 +187,47 @@ class Member:
 
     def _accept(self, partition: int, records: list[Record]) -> bool:
         """Move the reading place on, unless the records belong to an ownership that ended in this very poll."""
-        owned = self._owned[partition]
+        expected = self._next_offsets[partition]
         if partition in self._rewind:
-            self._consumer.seek(TopicPartition(self._topic, partition, owned.next_offset))
+            self._consumer.seek(TopicPartition(self._topic, partition, expected))
             return False
-        if owned.paused:
-            return False
-        if records[0].offset < owned.next_offset:
+        if records[0].offset < expected:
             raise Retryable(
-                f"{self._topic}/{partition}: the client went back from offset {owned.next_offset} to "
-                f"{records[0].offset}: reset and restore"
+                f"{self._topic}/{partition}: the client went back from offset {expected} to {records[0].offset}: "
+                "reset and restore"
             )
-        owned.next_offset = records[-1].offset + 1
+        self._next_offsets[partition] = records[-1].offset + 1
         return True
 
-    def _heed(self, message: Message) -> None:
+    def _note_error(self, message: Message) -> None:
         """An error among the messages: keep it for its partition when it would come back, log it, or raise it."""
         error, partition = message.error(), message.partition()
         assert error is not None
         if is_passing(error):
             self._logger.warning("kafka consumer: %s: %s", error.name(), error.str())
-        elif partition in self._owned and speaks_of_partition(error):
+        elif partition in self._next_offsets and speaks_of_partition(error):
             self._unreadable[partition] = error
         else:
-            raise translate(error, "reading events", self._config, partition if partition in self._owned else None)
+            owned = partition if partition in self._next_offsets else None
+            raise translate(error, "reading events", self._config, owned)
 
-    def _pause_unreadable(self) -> None:
-        """Pause what could not be read on in the last poll, now that the records before it have been handed out."""
+    def _report_unreadable(self) -> None:
+        """Report what could not be read any further in the last poll, now that the records before it are processed."""
         unreadable, self._unreadable = self._unreadable, {}
         for partition, error in unreadable.items():
-            owned = self._owned.get(partition)
-            if owned is not None and not owned.paused and self._listener is not None:
-                self.pause(partition)
-                problem = read_problem(error, self._topic, partition, owned.next_offset)
+            if partition in self._next_offsets and self._listener is not None and not self._is_paused(partition):
+                problem = read_problem(error, self._topic, partition, self._next_offsets[partition])
                 self._listener.on_failed(partition, problem)
 
-    def pause(self, partition: int) -> None:
-        """Hand out nothing of an owned partition until it is assigned anew."""
-        self._owned[partition].paused = True
-        with self._translated("pausing a partition"):
-            self._consumer.pause([TopicPartition(self._topic, partition)])
+    def _is_paused(self, partition: int) -> bool:
+        return self._listener is None or self._listener.phase_of(partition) is Phase.PAUSED
+
+    def _pause_in_client(self) -> None:
+        """Make the client fetch nothing of partitions that were paused since the last look."""
+        paused = [p for p in self._next_offsets if p not in self._paused and self._is_paused(p)]
+        if paused:
+            self._consumer.pause([TopicPartition(self._topic, partition) for partition in paused])
+            self._paused.update(paused)
 
     # Callbacks: they run inside `consume` and must never raise. What happens in them is kept for `poll`.
 
@@ -244,23 +241,18 @@ class Member:
             consumer.incremental_assign(
                 [TopicPartition(self._topic, p, OFFSET_END if s is None else s) for p, s in starts.items()]
             )
-            self._own(starts)
+            self._next_offsets |= {p: -1 if s is None else s for p, s in starts.items()}
+            self._rewind |= self._let_go & starts.keys()
             for partition in partitions:
                 if partition >= served:
                     self._make_wait(partition, served)
+            self._pause_in_client()
 
     def _ask_starts(self, partitions: list[int]) -> dict[int, int | None]:
         if not partitions or self._listener is None or self._kept is not None:
             return {}
         starts = self._listener.on_assigned(partitions)
         return {partition: starts[partition] for partition in partitions}
-
-    def _own(self, starts: dict[int, int | None]) -> None:
-        for partition, start in starts.items():
-            self._owned[partition] = _Owned(-1 if start is None else start, start is None)
-            if start is None:
-                self.pause(partition)
-        self._rewind |= self._let_go & starts.keys()
 
     def _make_wait(self, partition: int, served: int) -> None:
         if self._listener is not None and self._kept is None:
@@ -272,12 +264,12 @@ class Member:
             )
 
     def _on_revoke(self, consumer: Consumer, revoked: list[TopicPartition]) -> None:
-        partitions = [place.partition for place in revoked if place.partition in self._owned]
+        partitions = [place.partition for place in revoked if place.partition in self._next_offsets]
         self._release(consumer, revoked, partitions, lambda listener: listener.on_revoked(sorted(partitions)))
 
     def _on_lost(self, consumer: Consumer, lost: list[TopicPartition]) -> None:
         """Whoever has lost the membership has lost every partition, also those that the list leaves out."""
-        partitions = sorted(self._owned)
+        partitions = sorted(self._next_offsets)
         self._release(consumer, lost, partitions, lambda listener: listener.on_lost(partitions))
 
     def _release(
@@ -291,7 +283,8 @@ class Member:
             if partitions and self._listener is not None and self._kept is None:
                 tell(self._listener)
             for partition in partitions:
-                del self._owned[partition]
+                del self._next_offsets[partition]
+                self._paused.discard(partition)
                 self._waiting.discard(partition)
             self._let_go.update(partitions)
             consumer.incremental_unassign(gone)
@@ -324,13 +317,13 @@ class Member:
         self.abandon(max(0.0, deadline - time.monotonic()))
 
     def _listener_lets_go(self) -> None:
-        if self._listener is not None and self._owned and self._kept is None:
-            self._listener.on_revoked(sorted(self._owned))
+        if self._listener is not None and self._next_offsets and self._kept is None:
+            self._listener.on_revoked(sorted(self._next_offsets))
 
     def abandon(self, timeout_s: float) -> None:
         """Leave without a word to the listener. Never raises."""
         self._listener = None
-        self._owned = {}
+        self._next_offsets = {}
         self._leaving = True
         close_quietly("consumer", self._consumer.close, timeout_s)
 

@@ -22,7 +22,7 @@ from npstream.kafka.clients import Sink, close_quietly, new_producer
 from npstream.kafka.config import KafkaConfig, producer_settings
 from npstream.kafka.connect import partition_counts
 from npstream.kafka.errors import FENCED, kafka_error, translate
-from npstream.port import Heartbeat, Landing
+from npstream.port import FinishCommit, Heartbeat
 from npstream.records import Channel, Pointer, Share
 
 _ABORT_S = 2.0
@@ -75,7 +75,7 @@ class Publisher:
         """Partition counts of the four topics as this client sees them from now on."""
         return partition_counts(self._producer, self._config, self._sink)
 
-    def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> Landing:
+    def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> FinishCommit:
         """Begin to publish all shares or nothing; the answer waits for the end.
 
         1. Send outputs, snapshot chunks and changes.

@@ -20,6 +20,7 @@ from npstream.monitor.stuck import StuckWatch
 from npstream.monitor.watchdog import Watchdog
 from npstream.observe import Observer
 from npstream.port import Log
+from npstream.records import Phase
 from npstream.secrets import Secrets
 
 _JSON = "application/json"
@@ -150,11 +151,11 @@ class Dashboard:
         if self._ready():
             return text(HTTPStatus.OK, "ready")
         unsettled = [
-            f"partition {known.partition} is {known.state}"
+            f"partition {known.partition} is {known.phase}"
             for known in self._owned().values()
-            if known.state in ("restoring", "replaying")
+            if known.phase not in (Phase.LIVE, Phase.PAUSED)
         ]
-        return text(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(unsettled) or "not yet told which partitions to own")
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(unsettled) or "not yet assigned any partition")
 
     def _metrics(self, query: Query) -> Answer:
         age_s = self._recorder.pulse.age_s()
@@ -173,7 +174,7 @@ class Dashboard:
             return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of this worker: {here}")
         if known.reading.d != 2:
             return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {known.reading.d}")
-        if known.state == "paused":
+        if known.phase is Phase.PAUSED:
             return text(HTTPStatus.NOT_FOUND, f"partition {known.partition} is paused: its model is not at hand")
         model = self._recorder.desk.ask(known.partition, _MODEL_S)
         if model is None:

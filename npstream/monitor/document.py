@@ -23,8 +23,8 @@ def status_document(
         "loop_age_s": round(loop_age_s, 3),
         "transactions": status.transactions,
         "aborts": status.aborts,
-        "resets": status.resets,
-        "last_reset": status.last_reset,
+        "session_restarts": status.session_restarts,
+        "last_restart": status.last_restart,
         "restores": status.restores,
         "replayed_events": status.replayed,
         "rebalances": status.rebalances,
@@ -35,8 +35,8 @@ def status_document(
 def _partition(known: PartitionStatus, lag: Lag | None, now: float) -> dict[str, Any]:
     document: dict[str, Any] = {
         "partition": known.partition,
-        "state": known.state,
-        "state_age_s": round(now - known.since, 1),
+        "phase": known.phase,
+        "phase_age_s": round(now - known.since, 1),
         "reason": known.reason,
         "restore_s": _rounded(known.restore_seconds, 3),
         "committed_age_s": None if known.committed_at is None else round(now - known.committed_at, 1),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from npstream.monitor.lag import waited_s
-from npstream.port import Log, Start, Steward
+from npstream.port import Log, Start, StateReader
 from npstream.records import Channel
 from npstream.report.page import text_table
 
@@ -31,13 +31,13 @@ class Behind:
     held_back: int
 
 
-def behind(log: Log, steward: Steward, partitions: Iterable[int], start: Start, now_ms: int) -> list[Behind]:
+def behind(log: Log, state: StateReader, partitions: Iterable[int], start: Start, now_ms: int) -> list[Behind]:
     """How far each partition is behind; one without a position is measured from where it would start."""
-    return [_behind(log, steward, partition, start, now_ms) for partition in partitions]
+    return [_behind(log, state, partition, start, now_ms) for partition in partitions]
 
 
-def _behind(log: Log, steward: Steward, partition: int, start: Start, now_ms: int) -> Behind:
-    position = steward.committed(partition)
+def _behind(log: Log, state: StateReader, partition: int, start: Start, now_ms: int) -> Behind:
+    position = state.committed(partition)
     at = log.offset_at(partition, start) if position is None else position.next_offset
     ends = log.ends(Channel.EVENTS, partition)
     # The end of a log may hold marks of transactions only: an idle partition must not look late.

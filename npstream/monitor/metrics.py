@@ -54,9 +54,9 @@ class Metrics:
         """Count a transaction that was not committed."""
         self._counter("npstream_aborts_total", cause).inc()
 
-    def reset(self, cause: str) -> None:
-        """Count a reset and forget every partition."""
-        self._counter("npstream_resets_total", cause).inc()
+    def session_ended(self, cause: str) -> None:
+        """Count it and forget every partition."""
+        self._counter("npstream_session_restarts_total", cause).inc()
         for partition in tuple(self._partitions):
             self.remove(partition)
 

@@ -9,8 +9,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from npstream.codec.event import REASONS
 from npstream.monitor.lag import Lag
-from npstream.monitor.status import STATES, Counted, PartitionStatus
+from npstream.monitor.status import Counted, PartitionStatus
 from npstream.observe import METRICS, Metric, Reading
+from npstream.records import Phase
 from npstream.report.intervals import wilson
 
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan")
@@ -78,7 +79,7 @@ class PartitionMetrics:
         self._pending = gauge("npstream_pending_observations")
         self._lag_records = gauge("npstream_lag_records")
         self._lag_seconds = gauge("npstream_lag_seconds")
-        self._states = {state: gauge("npstream_partition_state", state) for state in STATES}
+        self._phases = {phase: gauge("npstream_partition_phase", phase) for phase in Phase}
         self._replay_left = gauge("npstream_replay_left_records")
         self._stuck = gauge("npstream_stuck_transaction")
         self._checkpoints = counter("npstream_checkpoints_total")
@@ -158,8 +159,8 @@ class PartitionMetrics:
 
     def refresh(self, status: PartitionStatus, lag: Lag | None, now: float) -> None:
         """Bring up to date what changes without a commit."""
-        for state, child in self._states.items():
-            child.set(state == status.state)
+        for phase, child in self._phases.items():
+            child.set(phase is status.phase)
         self._lag_records.set(math.nan if lag is None else lag.records)
         self._lag_seconds.set(math.nan if lag is None else lag.seconds)
         self._stuck.set(lag is not None and lag.stuck)

@@ -104,11 +104,11 @@ class Recorder(Observer):
         self.metrics.aborted(cause)
         self.board.aborted()
 
-    def reset(self, cause: str) -> None:
+    def session_ended(self, cause: str) -> None:
         """Nothing is owned any more."""
         self.pulse.beat()
-        self.metrics.reset(cause)
-        self.board.reset(cause)
+        self.metrics.session_ended(cause)
+        self.board.session_ended(cause)
 
 
 def _any_dead_letter(outputs: Sequence[Output]) -> bool:

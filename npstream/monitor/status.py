@@ -7,13 +7,10 @@ it in place of the old one; a reader sees the one or the other, never half.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
 
 from npstream.monitor.recent import TARGETS_WINDOW, Recent, Stillness, window_for
 from npstream.observe import Reading
-
-State = Literal["restoring", "replaying", "live", "paused"]
-STATES: tuple[State, ...] = ("restoring", "replaying", "live", "paused")
+from npstream.records import Phase
 
 _JOIN_S = 10.0
 """A member that was told of no partition this long after its first poll is a stable member with none."""
@@ -43,7 +40,7 @@ class PartitionStatus:
     """One owned partition. Times are the worker's monotonic clock."""
 
     partition: int
-    state: State
+    phase: Phase
     since: float
     reason: str = ""
     reading: Reading | None = None
@@ -75,15 +72,15 @@ class WorkerStatus:
     was_ready: bool = False
     transactions: int = 0
     aborts: int = 0
-    resets: int = 0
-    last_reset: str = ""
+    session_restarts: int = 0
+    last_restart: str = ""
     restores: int = 0
     replayed: int = 0
     rebalances: int = 0
 
     def paused(self) -> int:
         """How many partitions stand still."""
-        return sum(status.state == "paused" for status in self.partitions.values())
+        return sum(status.phase is Phase.PAUSED for status in self.partitions.values())
 
     def settled(self, now: float) -> bool:
         """A first poll has returned, and every partition is live or waits for an operator.
@@ -94,7 +91,7 @@ class WorkerStatus:
             return False
         if not self.partitions and not self.told_ownership:
             return now - self.first_poll_at >= _JOIN_S
-        return all(status.state in ("live", "paused") for status in self.partitions.values())
+        return all(status.phase in (Phase.LIVE, Phase.PAUSED) for status in self.partitions.values())
 
     def ready(self, now: float, grace_s: float) -> bool:
         """Settled, or unsettled again for less than the grace time over a rebalance."""
@@ -130,7 +127,7 @@ class StatusBoard:
 
     def restoring(self, partition: int) -> None:
         """A partition is new here."""
-        self._put(PartitionStatus(partition, "restoring", self._clock()))
+        self._put(PartitionStatus(partition, Phase.RESTORING, self._clock()))
 
     def restored(self, partition: int, seconds: float) -> None:
         """Its state is loaded; what was saved last is as old as this moment, as far as this worker knows."""
@@ -140,10 +137,9 @@ class StatusBoard:
     def replaying(self, reading: Reading) -> None:
         """Where a partition that was restored, or replays, stands."""
         known = self._get(reading.partition)
-        state: State = "live" if reading.live else "replaying"
-        since = known.since if known.state == state else self._clock()
+        since = known.since if known.phase is reading.phase else self._clock()
         self._watch(reading)
-        self._put(replace(known, state=state, since=since, reading=reading))
+        self._put(replace(known, phase=reading.phase, since=since, reading=reading))
 
     def went_live(self, replayed: int) -> None:
         """Count what was processed again."""
@@ -170,8 +166,8 @@ class StatusBoard:
             pinned=self._watch(reading),
             last_timestamp_ms=self._event_time_ms.get(reading.partition),
         )
-        if known.state != "live":
-            known = replace(known, state="live", since=now)
+        if known.phase is not reading.phase:
+            known = replace(known, phase=reading.phase, since=now)
         if checkpoint_bytes:
             known = replace(known, checkpoint_at=now, checkpoint_bytes=checkpoint_bytes)
         fpr, tpr = self._fpr[reading.partition], self._tpr[reading.partition]
@@ -182,7 +178,7 @@ class StatusBoard:
 
     def paused(self, partition: int, reason: str) -> None:
         """A partition stands still until an operator acts."""
-        self._put(replace(self._get(partition), state="paused", since=self._clock(), reason=reason))
+        self._put(replace(self._get(partition), phase=Phase.PAUSED, since=self._clock(), reason=reason))
 
     def released(self, partition: int) -> None:
         """A partition is no longer here."""
@@ -193,11 +189,16 @@ class StatusBoard:
         """Count a transaction that was not committed."""
         self._publish(aborts=self.current.aborts + 1)
 
-    def reset(self, cause: str) -> None:
+    def session_ended(self, cause: str) -> None:
         """Nothing is owned until the group tells anew."""
         for partition in tuple(self._partitions):
             self._drop(partition)
-        self._publish(told_ownership=False, first_poll_at=None, resets=self.current.resets + 1, last_reset=cause)
+        self._publish(
+            told_ownership=False,
+            first_poll_at=None,
+            session_restarts=self.current.session_restarts + 1,
+            last_restart=cause,
+        )
 
     def _watch(self, reading: Reading) -> bool:
         """Feed the windows; answer whether threshold or gamma has stopped moving."""
@@ -211,7 +212,7 @@ class StatusBoard:
         return reading.learning and (threshold_still or gamma_still)
 
     def _get(self, partition: int) -> PartitionStatus:
-        return self._partitions.get(partition) or PartitionStatus(partition, "restoring", self._clock())
+        return self._partitions.get(partition) or PartitionStatus(partition, Phase.RESTORING, self._clock())
 
     def _put(self, status: PartitionStatus, **changes: int) -> None:
         self._partitions[status.partition] = status

@@ -43,12 +43,14 @@ class Step:
 class PartitionProcessor:
     """Owns the model state of one input partition."""
 
-    def __init__(self, config: PartitionConfig, group: str, topic: str, partition: int, model: Model) -> None:
+    def __init__(
+        self, config: PartitionConfig, group: str, topic: str, partition: int, model: Model, next_offset: int = 0
+    ) -> None:
         self.address = (group, topic, partition)
         self.partition = partition
         self.name = f"{topic}/{partition}"
         self.topic_id = ""
-        self.next_offset = 0
+        self._next_offset = next_offset
         self.model = model
         self.tally = Tally()
         self.pending = Pending(config.labels, config.params.d)
@@ -80,15 +82,23 @@ class PartitionProcessor:
             fresh = Model.create(config.params, stream=partition)
         else:
             fresh = seeded(model, config.params, stream=partition)
-        processor = cls(config, group, topic, partition, fresh)
-        processor.next_offset = next_offset
-        return processor
+        return cls(config, group, topic, partition, fresh, next_offset)
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next event is expected: everything below is decided and learned."""
+        return self._next_offset
+
+    def skip_to(self, offset: int) -> None:
+        """Go on at a later offset: those in between hold no event, or an operator gives them up."""
+        assert offset >= self._next_offset, (self.name, offset, self._next_offset)
+        self._next_offset = offset
 
     def process(self, records: Sequence[Record]) -> Step:
         """Decode, decide, park and learn, one event after another."""
         if not records:
-            return Step([], self.next_offset)
-        assert records[0].offset >= self.next_offset, (self.name, records[0].offset, self.next_offset)
+            return Step([], self._next_offset)
+        assert records[0].offset >= self._next_offset, (self.name, records[0].offset, self._next_offset)
         decoded = self._decoder.decode(records)
         if decoded.kinds.count(Kind.LABELLED) == len(records) and not len(self.pending):
             outputs, done = self._process_labelled(records, decoded), len(records)
@@ -96,11 +106,11 @@ class PartitionProcessor:
             outputs, done = self._process_mixed(records, decoded)
         self._chain.extend(outputs)
         if done == len(records):
-            self.next_offset = records[-1].offset + 1
-            return Step(outputs, self.next_offset)
-        self.next_offset = records[done].offset
+            self._next_offset = records[-1].offset + 1
+            return Step(outputs, self._next_offset)
+        self._next_offset = records[done].offset
         reason = decoded.errors[done].reason
-        return Step(outputs, self.next_offset, self._cap.exceeded(self.name, self.next_offset, reason))
+        return Step(outputs, self._next_offset, self._cap.exceeded(self.name, self._next_offset, reason))
 
     def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
         """The commonest batch, every event with its label and nothing waiting: no Python step an event."""
@@ -258,8 +268,8 @@ class PartitionProcessor:
         try:
             config = PartitionConfig.from_dict(snapshot.params)
             model = Model.from_bytes(config.params, snapshot.blobs["model"])
-            processor = cls(config, snapshot.group, snapshot.topic, snapshot.partition, model)
-            processor.next_offset = snapshot.next_offset
+            address = snapshot.group, snapshot.topic, snapshot.partition
+            processor = cls(config, *address, model, snapshot.next_offset)
             processor.topic_id = snapshot.topic_id
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs)
             processor.tally = Tally(**snapshot.meta["tally"])

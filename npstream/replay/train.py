@@ -39,8 +39,7 @@ def model_file(processor: PartitionProcessor, config: PartitionConfig) -> bytes:
     `config` are the rules to name in it, as the settings have them.
     """
     model = processor.model.with_params(config.params)
-    bare = PartitionProcessor(config, *processor.address, model)
-    bare.next_offset = processor.next_offset
+    bare = PartitionProcessor(config, *processor.address, model, processor.next_offset)
     bare.tally = processor.tally
     return encode_snapshot(bare.snapshot())
 

@@ -1,13 +1,9 @@
-"""One owned partition on its way from a snapshot to live decisions.
+"""One owned partition, from its assignment to its first live decision and on.
 
-    restored ──► REPLAYING ──(next_offset = O, proof holds)──► LIVE
-       │             │                                          │
-       └── C = O ────┼──────────────────────────────────────────┘
-                     └── proof differs: StateCorrupt, the worker pauses it
-
-While it replays a partition adds nothing to any transaction: no offsets, no
-snapshot, no checkpoint on revoke. The first thing a live partition may publish
-is a snapshot of its own: on a first start, and when settings have changed.
+While it replays, a partition adds nothing to any transaction: no offsets, no
+snapshot, no checkpoint on revoke. Before its first live decision it may have to
+commit a snapshot of its own: on a first start, and when settings have changed.
+The phases are drawn in `records.Phase`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +14,7 @@ from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
 from npstream.partition.checkpoint import change_record, snapshot_chunks
 from npstream.partition.config import check_change
-from npstream.records import Output, Pointer, Position, Record, Share
+from npstream.records import Output, Phase, Pointer, Position, Record, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +31,20 @@ class Cadence:
 
 
 class PartitionTask:
-    """A processor, the position it must first reach, and what of it is already committed."""
+    """A partition's phase; once it is restored, its processor and what of it is committed."""
 
-    def __init__(
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.phase = Phase.RESTORING
+        self.reason = ""
+        """Why it is paused."""
+        self.committed_offset: int | None = None
+        self.replayed = 0
+        self._processor: PartitionProcessor | None = None
+        self._goal: Position | None = None
+        self._pointer: Pointer | None = None
+
+    def restored(
         self,
         processor: PartitionProcessor,
         goal: Position | None,
@@ -45,28 +52,43 @@ class PartitionTask:
         cadence: Cadence,
         now: float,
     ) -> None:
-        self.processor = processor
+        """The state is loaded; `goal` is the committed position it must first reach, None on a first start.
+
+        Raises `StateCorrupt` when it is there already and is not what was committed.
+        """
+        self._processor = processor
         self._goal = goal
-        self._pointer = goal.pointer if goal else None
-        # The same object where they are equal: they are compared every turn, and that costs a hundred times less.
-        self._wanted = processor.config if processor.config == wanted else wanted
+        if goal is not None:
+            self._pointer = goal.pointer
+            self.committed_offset = goal.next_offset
+        self._wanted = wanted
         self._cadence = cadence
         self._saved_at = now
         self._saved_offset = processor.next_offset
-        self.live = False
-        self.replayed = 0
-        self.halted: StateCorrupt | None = None
-        self._maybe_go_live()
+        self.phase = Phase.REPLAYING
+        self._maybe_end_replay()
+
+    def pause(self, reason: str) -> None:
+        """Nothing more is read or published until the partition is assigned again."""
+        self.phase = Phase.PAUSED
+        self.reason = reason
+        self._processor = None
 
     @property
-    def partition(self) -> int:
-        """The input partition's number."""
-        return self.processor.partition
+    def processor(self) -> PartitionProcessor:
+        """The processor of a partition that is restored and not paused."""
+        assert self._processor is not None, (self.partition, self.phase)
+        return self._processor
 
     @property
-    def is_known(self) -> bool:
-        """Whether it was restored from a committed position; else this is its first start."""
-        return self._goal is not None
+    def is_restored(self) -> bool:
+        """Whether it has a processor."""
+        return self._processor is not None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its replay is over, so that it may publish."""
+        return self.phase in (Phase.FIRST_COMMIT_DUE, Phase.LIVE)
 
     @property
     def replay_to(self) -> int:
@@ -75,17 +97,15 @@ class PartitionTask:
 
     @property
     def saved_offset(self) -> int:
-        """Where the newest snapshot stands: a restore would begin here."""
+        """The offset of the newest snapshot: a restore would begin here."""
         return self._saved_offset
 
     def replay(self, records: list[Record]) -> list[Record]:
-        """Process silently what was decided before; answer the records that are new.
+        """Process silently what was decided before; return the records that are new.
 
         Raises `StateCorrupt` when the replay does not end on the recorded proof,
         or skips the committed offset.
         """
-        if self.live:
-            return records
         assert self._goal is not None
         goal = self._goal.next_offset
         cut = next((i for i, record in enumerate(records) if record.offset >= goal), len(records))
@@ -94,19 +114,20 @@ class PartitionTask:
         self.replayed += cut
         if cut < len(records) and self.processor.next_offset != goal:
             raise StateCorrupt(
-                f"{self.processor.name}: events below the committed offset {goal} are gone (replay stands at "
+                f"{self.processor.name}: events below the committed offset {goal} are gone (the replay is at "
                 f"{self.processor.next_offset}); their retention was too short. Roll back to a kept checkpoint or "
                 "start a new group"
             )
-        self._maybe_go_live()
+        self._maybe_end_replay()
         return records[cut:]
 
-    def _maybe_go_live(self) -> None:
+    def _maybe_end_replay(self) -> None:
         if self._goal is not None:
             if self.processor.next_offset != self._goal.next_offset:
                 return
             self._check_proof(self._goal)
-        self.live = True
+        due = self._pointer is None or self.processor.config != self._wanted
+        self.phase = Phase.FIRST_COMMIT_DUE if due else Phase.LIVE
 
     def _check_proof(self, goal: Position) -> None:
         proof = self.processor.proof()
@@ -117,39 +138,30 @@ class PartitionTask:
                 "to a kept checkpoint, or start a new group"
             )
 
-    @property
-    def debuts(self) -> bool:
-        """Whether a transaction must come before the first live decision: the first state, or changed settings."""
-        return self.live and (self._pointer is None or self.processor.config != self._wanted)
-
-    def debut(self, now: float) -> Share | None:
-        """That transaction's share, None when none is needed.
+    def first_commit(self, now: float) -> Share:
+        """The share that must be committed before the first live decision.
 
         On a first start it makes the cold or seeded state durable; when settings
         changed it applies them; either leaves a change record. Raises `SettingsError`
         for a change that cannot be made, with the ways out.
         """
-        if not self.debuts:
-            return None
+        assert self.phase is Phase.FIRST_COMMIT_DUE
         old, new = self.processor.config, self._wanted
-        first = self._pointer is None
         if old != new:
             check_change(old, new)
             self.processor.reconfigure(new)
-        change = change_record(self.processor, None if first else old)
+        change = change_record(self.processor, None if self._pointer is None else old)
         return replace(self._share((), now, snapshot=True), changes=(change,))
 
     def process(self, records: list[Record]) -> Step:
-        """Decide and learn. What it answers is published by `share`."""
-        assert self.live
-        step = self.processor.process(records)
-        self.halted = step.halted
-        return step
+        """Decide and learn. What comes out is published by `share`."""
+        assert self.phase is Phase.LIVE
+        return self.processor.process(records)
 
     def share(self, step: Step, now: float) -> Share:
         """This partition's share of the transaction that publishes the last step.
 
-        The transaction before it must stand: only then is it known where the newest snapshot lies.
+        The transaction before it must be committed: only then is it known where the newest snapshot is.
         """
         events = step.next_offset - self._saved_offset
         return self._share(step.outputs, now, snapshot=self._cadence.due(events, now - self._saved_at))
@@ -159,8 +171,10 @@ class PartitionTask:
 
         Unless forced, only when the cadence says that it is time.
         """
+        if not self.is_live:
+            return None
         events = self.processor.next_offset - self._saved_offset
-        if not self.live or events == 0 or not (forced or self._cadence.due(events, now - self._saved_at)):
+        if events == 0 or not (forced or self._cadence.due(events, now - self._saved_at)):
             return None
         return self._share((), now, snapshot=True)
 
@@ -176,6 +190,9 @@ class PartitionTask:
         position = Position(processor.next_offset, pointer, processor.proof())
         return Share(processor.partition, tuple(outputs), position, tuple(chunks))
 
-    def committed(self, pointer: Pointer) -> None:
-        """The transaction with the last share stands; remember where the newest snapshot is."""
+    def committed(self, share: Share, pointer: Pointer) -> None:
+        """The transaction with this share is committed; remember where the newest snapshot is."""
         self._pointer = pointer
+        self.committed_offset = share.position.next_offset
+        if self.phase is Phase.FIRST_COMMIT_DUE:
+            self.phase = Phase.LIVE

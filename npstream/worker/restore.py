@@ -1,6 +1,6 @@
-"""Bring one partition's state in: the only door is `PartitionProcessor.from_snapshot`.
+"""How a newly owned partition begins.
 
-committed position O ──► snapshot at C <= O ──► task that replays C..O
+committed position O ──► snapshot at C <= O ──► replay C..O
 no position, no decisions ──► first start: cold or from a seed model
 no position, decisions    ──► refuse: the group's offsets were lost
 """
@@ -9,15 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from npstream import failpoints
-from npstream.codec.chunks import join
-from npstream.codec.history import read_history
-from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
+from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
-from npstream.port import Broker, Log, Start
-from npstream.records import Channel, KeyValue, Position
-from npstream.worker.partition_task import Cadence, PartitionTask
+from npstream.port import Log, Start, StateReader
+from npstream.records import Channel, Position
+from npstream.state import committed_snapshot, kept_history, processor_of
+from npstream.worker.partition_task import Cadence
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +31,25 @@ class Origin:
     seed: Callable[[], Model] | None = None
 
 
-def restore(partition: int, broker: Broker, log: Log, origin: Origin, now: float) -> PartitionTask:
-    """The task of a newly owned partition. Raises `StateCorrupt`, `Retryable`."""
+def restore(partition: int, state: StateReader, log: Log, origin: Origin) -> tuple[PartitionProcessor, Position | None]:
+    """The processor of a newly owned partition, and the committed position it must replay to, None on a first start.
+
+    Raises `StateCorrupt`, `Retryable`.
+    """
     failpoints.hit("restore")
-    position = broker.committed(partition)
+    position = state.committed(partition)
     if position is None:
-        processor = _first_start(partition, log, origin)
-    else:
-        snapshot = find_snapshot(partition, broker, log, origin, position)
-        _check_algorithm(snapshot, position)
-        check_topic(snapshot, log.topic_id())
-        processor = PartitionProcessor.from_snapshot(snapshot)
-    processor.topic_id = log.topic_id() or processor.topic_id
-    return PartitionTask(processor, position, origin.config, origin.cadence, now)
+        return _first_start(partition, log, origin), None
+    snapshot = _find_snapshot(partition, state, log, origin, position)
+    _check_algorithm(snapshot, position)
+    return processor_of(snapshot, log.topic_id()), position
 
 
 def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor:
     if _has_decisions(partition, log):
-        for snapshot in kept_snapshots(partition, log, origin.group, origin.topic)[-1:]:
-            check_topic(snapshot, log.topic_id())  # the brokers forget the offsets of a topic that is deleted
+        newest = kept_history(log, origin.group, origin.topic, partition).newest
+        if newest is not None:
+            check_topic(newest.snapshot, log.topic_id())  # the brokers forget the offsets of a topic that is deleted
         raise StateCorrupt(
             f"{origin.topic}/{partition}: group {origin.group!r} has no committed offset, yet its decisions topic is "
             "not empty: the group's offsets were lost, or the topic belongs to another group. Run `npstream recover`, "
@@ -58,7 +57,9 @@ def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor
         )
     begin = log.offset_at(partition, origin.start)
     model = None if origin.seed is None else origin.seed()
-    return PartitionProcessor.cold(origin.config, origin.group, origin.topic, partition, begin, model)
+    processor = PartitionProcessor.cold(origin.config, origin.group, origin.topic, partition, begin, model)
+    processor.topic_id = log.topic_id()
+    return processor
 
 
 def _has_decisions(partition: int, log: Log) -> bool:
@@ -77,40 +78,20 @@ def _has_decisions(partition: int, log: Log) -> bool:
         return True
 
 
-def find_snapshot(partition: int, broker: Broker, log: Log, origin: Origin, position: Position) -> Snapshot:
+def _find_snapshot(partition: int, state: StateReader, log: Log, origin: Origin, position: Position) -> Snapshot:
     """The snapshot the position points to, or, when it is unreadable, the newest older one that is whole."""
     try:
-        return _decode(broker.read_checkpoint(partition, position.pointer), origin, partition, position)
+        return committed_snapshot(state, origin.group, origin.topic, partition, position)
     except StateCorrupt as unreadable:
-        older = kept_snapshots(partition, log, origin.group, origin.topic)
-        usable = [snapshot for snapshot in older if snapshot.next_offset <= position.next_offset]
-        if not usable:
+        older = kept_history(log, origin.group, origin.topic, partition).at_or_before(position.next_offset)
+        if older is None:
             raise StateCorrupt(
                 f"{origin.topic}/{partition}: the checkpoint that committed offset {position.next_offset} points to "
                 f"(slot {position.pointer.slot}, at log offset {position.pointer.offset}) is gone or damaged, and no "
                 "older one is whole: stop all workers and run `npstream recover`, which rebuilds the state from the "
                 "events, or says what works where they are gone"
             ) from unreadable
-        return max(usable, key=lambda snapshot: snapshot.next_offset)
-
-
-def kept_snapshots(partition: int, log: Log, group: str, topic: str) -> list[Snapshot]:
-    """Every whole snapshot of a partition that the checkpoint topic still holds and that counts, oldest first."""
-    ends = log.ends(Channel.CHECKPOINTS, partition)
-    records = (
-        KeyValue(record.offset, record.key or b"", record.value)
-        for record in log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable)
-    )
-    return [kept.snapshot for kept in read_history(records, group, topic, partition).snapshots]
-
-
-def _decode(chunks: list[KeyValue], origin: Origin, partition: int, position: Position) -> Snapshot:
-    snapshot = decode_snapshot(join(chunks))
-    found = (snapshot.group, snapshot.topic, snapshot.partition, snapshot.next_offset)
-    expected = (origin.group, origin.topic, partition, position.pointer.next_offset)
-    if found != expected:
-        raise StateCorrupt(f"checkpoint {chunks[0].key.decode()}: holds {found}, the committed offset names {expected}")
-    return snapshot
+        return older.snapshot
 
 
 def _check_algorithm(snapshot: Snapshot, position: Position) -> None:

@@ -159,7 +159,7 @@ def standing(stage: Stage) -> tuple[list[Position], list[Record]]:
     """All that a group has: its committed positions, and every record of its four topics."""
     broker = app.open_broker(stage.settings, threading.Event(), Observer())
     try:
-        positions = [broker.committed(partition) for partition in range(stage.partitions)]
+        positions = [broker.state.committed(partition) for partition in range(stage.partitions)]
     finally:
         broker.abandon()
     records = [r for c in Channel for p in range(stage.partitions) for r in stage.records(c, p)]

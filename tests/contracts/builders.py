@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npstream.errors import StateCorrupt
 from npstream.port import Broker, Log, Place
-from npstream.records import Channel, Headers, Output, Pointer, Position, Proof, Record, Share
+from npstream.records import Channel, Headers, Output, Phase, Pointer, Position, Proof, Record, Share
 
 PATIENCE_S = 60.0
 """No test waits longer for something that must happen."""
@@ -57,18 +57,21 @@ class Owner:
         self.failures: dict[int, StateCorrupt] = {}
         self.waiting: dict[int, str] = {}
         self.owned: set[int] = set()
+        self.paused: set[int] = set()
         self.got: dict[int, list[Record]] = {}
         self.on_revoke: Callable[[Sequence[int]], object] = lambda partitions: None
 
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
         self.told.append(("assigned", tuple(partitions)))
         self.owned |= set(partitions)
-        return {partition: self._start(partition) for partition in partitions}
+        starts = {partition: self._start(partition) for partition in partitions}
+        self.paused = self.paused - starts.keys() | {partition for partition, start in starts.items() if start is None}
+        return starts
 
     def _start(self, partition: int) -> int | None:
         if partition in self._starts:
             return self._starts[partition]
-        position = self._broker.committed(partition)
+        position = self._broker.state.committed(partition)
         return 0 if position is None else position.next_offset
 
     def on_revoked(self, partitions: Sequence[int]) -> None:
@@ -82,9 +85,14 @@ class Owner:
 
     def on_waiting(self, partition: int, reason: str) -> None:
         self.waiting[partition] = reason
+        self.paused.add(partition)
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         self.failures[partition] = error
+
+    def phase_of(self, partition: int) -> Phase:
+        stopped = partition in self.failures or partition in self.paused
+        return Phase.PAUSED if stopped else Phase.LIVE
 
     def poll(self, max_records: int = 500, timeout_s: float = 0.1) -> None:
         """One poll; the records are kept in `got`."""

@@ -20,10 +20,10 @@ def visible(place: Place, log: Log) -> tuple[list[list[bytes | None]], list[Posi
     """All that the commit could have changed, as the next worker sees it."""
     broker = place.broker()
     joined(broker)
-    positions = [broker.committed(partition) for partition in (0, 2)]
+    positions = [broker.state.committed(partition) for partition in (0, 2)]
     for partition, position in zip((0, 2), positions, strict=True):
         if position is not None:
-            broker.read_checkpoint(partition, position.pointer)  # waits until the commit is stable there
+            broker.state.read_checkpoint(partition, position.pointer)  # waits until the commit is stable there
     broker.abandon()
     outputs = (Channel.DECISIONS, Channel.DEAD_LETTERS, Channel.CHECKPOINTS)
     return [values(log, channel, partition) for channel in outputs for partition in (0, 2)], positions

@@ -29,10 +29,10 @@ def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, lo
     assert values(log, Channel.DEAD_LETTERS, 0) == [b"bad"]
     assert values(log, Channel.DECISIONS, 2) == [b"c"]
     assert values(log, Channel.CHECKPOINTS, 2) == [chunks(1)[0][1], b"tau"]
-    assert broker.committed(0) == Position(5, pointers[0], share(0, 5, [decision(b"")] * 3).position.proof)
-    assert broker.committed(1) is None
-    assert [tuple(kv[1:]) for kv in broker.read_checkpoint(0, pointers[0])] == chunks(2)
-    assert [tuple(kv[1:]) for kv in broker.read_checkpoint(2, pointers[2])] == chunks(1)
+    assert broker.state.committed(0) == Position(5, pointers[0], share(0, 5, [decision(b"")] * 3).position.proof)
+    assert broker.state.committed(1) is None
+    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(0, pointers[0])] == chunks(2)
+    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(2, pointers[2])] == chunks(1)
 
 
 def test_outputs_keep_key_headers_and_timestamp(place: Place, log: Log) -> None:
@@ -69,7 +69,7 @@ def test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it(place: Pl
 
     following = place.broker()
     joined(following)
-    position = following.committed(0)
+    position = following.state.committed(0)
     assert position is not None
     assert (position.next_offset, position.pointer) == (1, pointer)
     assert values(log, Channel.DECISIONS, 0) == [b"kept"]
@@ -101,7 +101,7 @@ def test_a_worker_that_was_overtaken_publishes_nothing_more(place: Place, log: L
 
     following = place.broker()
     joined(following)
-    position = following.committed(0)
+    position = following.state.committed(0)
     assert position is not None
     assert position.next_offset == 2
     eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
@@ -128,10 +128,10 @@ def test_a_later_commit_keeps_the_pointer_it_is_given(place: Place) -> None:
 
     answered = broker.commit([share(0, 7, [decision(b"d")], pointer=pointer)])
 
-    position = broker.committed(0)
+    position = broker.state.committed(0)
     assert position is not None
     assert (answered[0], position.pointer, position.next_offset) == (pointer, pointer, 7)
-    assert [tuple(kv[1:]) for kv in broker.read_checkpoint(0, pointer)] == chunks(3, b"old")
+    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(0, pointer)] == chunks(3, b"old")
 
 
 def test_commits_of_positions_alone_move_the_offset(place: Place) -> None:
@@ -144,7 +144,7 @@ def test_commits_of_positions_alone_move_the_offset(place: Place) -> None:
         broker.commit([share(0, next_offset, pointer=pointer)])
     assert broker.commit([]) == {}
 
-    position = broker.committed(0)
+    position = broker.state.committed(0)
     assert position is not None
     assert position.next_offset == 19
 
@@ -169,7 +169,7 @@ def test_groups_do_not_see_each_others_positions(place: Place) -> None:
     broker.close(5.0)
 
     place.group += "-other"  # type: ignore[attr-defined]
-    assert place.broker().committed(0) is None
+    assert place.broker().state.committed(0) is None
 
 
 def test_a_snapshot_of_many_chunks_comes_back_whole(place: Place) -> None:
@@ -180,7 +180,7 @@ def test_a_snapshot_of_many_chunks_comes_back_whole(place: Place) -> None:
 
     pointer = broker.commit([share(0, 1, chunks=written)])[0]
 
-    found = broker.read_checkpoint(0, pointer)
+    found = broker.state.read_checkpoint(0, pointer)
     assert [tuple(kv[1:]) for kv in found] == written
     assert [kv.offset for kv in found] == list(range(pointer.offset, pointer.offset + 4))
 
@@ -195,7 +195,7 @@ def test_a_pointer_to_chunks_that_are_not_there_is_refused(place: Place, wrong: 
     broker.commit([share(0, 1, chunks=chunks(2))])
 
     with pytest.raises(StateCorrupt, match=f"offset {wrong.offset}"):
-        broker.read_checkpoint(0, wrong)
+        broker.state.read_checkpoint(0, wrong)
 
 
 def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None:
@@ -217,7 +217,7 @@ def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None
 
     def compacted() -> bool:
         pointer = write()
-        found = [kv.value for kv in broker.read_checkpoint(0, pointer)]
+        found = [kv.value for kv in broker.state.read_checkpoint(0, pointer)]
         assert found == [b"snapshot %d" % written] * 2
         return len(values(log, Channel.CHECKPOINTS, 0)) < written
 

@@ -106,7 +106,7 @@ def test_a_paused_partition_stays_silent_while_the_others_go_on(place: Place, lo
     owner = joined(broker)
     owner.collect(30)
 
-    broker.pause(1)
+    owner.paused.add(1)
     for partition in range(PARTITIONS):
         log.append(Channel.EVENTS, partition, events(5))
     got = owner.collect(10)
@@ -166,7 +166,7 @@ def test_a_listener_may_commit_a_last_checkpoint_while_closing(place: Place) -> 
     broker.close(5.0)
 
     following = place.broker()
-    assert [following.committed(partition) is not None for partition in range(PARTITIONS)] == [True] * PARTITIONS
+    assert [following.state.committed(partition) is not None for partition in range(PARTITIONS)] == [True] * PARTITIONS
 
 
 def test_an_error_of_the_listener_comes_out_of_poll(place: Place) -> None:

@@ -20,10 +20,10 @@ def test_a_restore_reads_as_many_records_as_its_snapshot_has_chunks(place: Place
 
     following = place.broker()
     assert isinstance(following, EmbeddedBroker | KafkaBroker)
-    position = following.committed(0)
+    position = following.state.committed(0)
     assert position is not None
     assert position.next_offset == written
-    chunks = following.read_checkpoint(0, position.pointer)
+    chunks = following.state.read_checkpoint(0, position.pointer)
 
     assert [chunk.value for chunk in chunks] == [b"snapshot %d" % written] * 2
-    assert following.records_read == 2
+    assert following.state.records_read == 2

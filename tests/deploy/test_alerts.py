@@ -58,12 +58,12 @@ def test_rules_name_only_what_workers_export(rule: dict[str, Any]) -> None:
 
 def test_a_wrong_name_is_found() -> None:
     """The check itself can fail: a metric, a label and a value that no worker exports are seen."""
-    query = 'npstream_lags + npstream_gamma{state="live"} + npstream_partition_state{state="dead"}'
+    query = 'npstream_lags + npstream_gamma{phase="live"} + npstream_partition_phase{phase="dead"}'
 
     assert list(complaints(query)) == [
         "npstream_lags is not exported",
-        "npstream_gamma has no label state",
-        "no metric is ever state=dead",
+        "npstream_gamma has no label phase",
+        "no metric is ever phase=dead",
     ]
 
 

@@ -46,7 +46,7 @@ def record_fault(path: Path) -> list[dict[Sample, float]]:
             stage.wait_for(handled(20 * minute, 20 * minute))
             recording.append(stage.metrics())
         stage.feed([RUBBISH] * 1000, partition=1)
-        stage.wait_for(lambda status: status["partitions"][1]["state"] == "paused")
+        stage.wait_for(lambda status: status["partitions"][1]["phase"] == "paused")
         recording += [stage.metrics() for _ in range(PAUSED_MINUTES)]
     return recording
 

@@ -38,7 +38,7 @@ def test_a_position_that_moved_under_a_worker_ends_its_commits(tmp_path: Path, m
     assert [values(log, Channel.DECISIONS, partition) for partition in (0, 1)] == [[b"a", b"b"], []]
     broker.abandon()
     following = EmbeddedBroker(path, TOPICS, "group")
-    assert following.committed(1) is None
+    assert following.state.committed(1) is None
     following.abandon()
     log.close()
 

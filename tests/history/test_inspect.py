@@ -30,11 +30,11 @@ def made(tmp_path: Path) -> Stage:
 
 def live_model(made: Stage, partition: int) -> PartitionProcessor:
     """The processor a worker would restore now."""
-    steward = app.open_steward(made.settings)
-    position = steward.committed(partition)
+    state = app.open_state(made.settings)
+    position = state.committed(partition)
     assert position is not None
-    chunks = steward.read_checkpoint(partition, position.pointer)
-    steward.close()
+    chunks = state.read_checkpoint(partition, position.pointer)
+    state.close()
     return PartitionProcessor.from_snapshot(decode_snapshot(b"".join((c.value or b"")[12:] for c in chunks)))
 
 
@@ -126,7 +126,7 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
     rows = np.random.default_rng(0).normal(size=(50, D)).astype(np.float32)
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", fmt="%.9g")
 
-    script = Path(__file__).parents[1] / "replay" / "score_model_file.py"
+    script = Path(__file__).with_name("score_model_file.py")
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(tmp_path / "m.npstream"), str(tmp_path / "rows.csv")],
         capture_output=True,

@@ -204,7 +204,7 @@ def test_a_full_send_queue_is_waited_for(secured: JarKafka) -> None:
 
     broker.commit([share(0, 1, [decision(b"%d" % n) for n in range(1000)], chunks(1))])
 
-    broker.read_checkpoint(0, broker.committed(0).pointer)  # type: ignore[union-attr]
+    broker.state.read_checkpoint(0, broker.state.committed(0).pointer)  # type: ignore[union-attr]
     eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
     written = [record.value for record in log.read(Channel.DECISIONS, 0, before, 2**40)]
     assert written == [b"%d" % n for n in range(1000)]

@@ -63,6 +63,6 @@ def test_a_worker_that_lost_its_partitions_cannot_commit_them(
 
     assert words.startswith("Retryable: committing: the group has moved on without this worker"), words
     eventually(lambda: values(log, Channel.DECISIONS, 0) == [b"heir"])
-    position = heir.committed(0)
+    position = heir.state.committed(0)
     assert position is not None
     assert position.next_offset == 7

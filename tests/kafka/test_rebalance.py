@@ -117,7 +117,7 @@ def test_a_commit_overtaken_by_a_rebalance_is_made_again(place: KafkaPlace, log:
     broker._publisher.start([share(kept, 3, [decision(b"once")], chunks(1))], lambda: next(metadata))()
 
     eventually(lambda: values(log, Channel.DECISIONS, kept) == [b"once"])
-    position = broker.committed(kept)
+    position = broker.state.committed(kept)
     assert position is not None
     assert position.next_offset == 3
 

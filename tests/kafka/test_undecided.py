@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from npstream.errors import Retryable
 from npstream.kafka import KafkaBroker, KafkaLog
 from npstream.port import Ends
-from npstream.records import Channel, Position
+from npstream.records import Channel, Phase, Position
 from tests.contracts.builders import events, eventually, joined, offsets, values
 from tests.contracts.places import KafkaPlace
 from tests.kafka.zombie import zombie
@@ -57,7 +57,7 @@ def test_the_committed_position_waits_for_an_undecided_transaction(place: KafkaP
         heir = KafkaBroker(place.config("b", transaction_timeout_ms=60_000), heartbeat=turns.release)
         while turns.acquire(blocking=False):
             pass  # connecting shows life, too
-        waiting = threading.Thread(target=lambda: answers.append(heir.committed(0)))
+        waiting = threading.Thread(target=lambda: answers.append(heir.state.committed(0)))
         waiting.start()
         assert turns.acquire(timeout=30)  # one whole wait has passed
         assert answers == []
@@ -75,7 +75,7 @@ def test_a_stop_ends_the_wait(place: KafkaPlace) -> None:
     with zombie(place, "after_send_offsets", transaction_timeout_ms=60_000):
         heir = KafkaBroker(place.config("b"), stopping=lambda: True)
         with pytest.raises(Retryable, match="stopped while waiting for the committed position"):
-            heir.committed(0)
+            heir.state.committed(0)
         heir.abandon()
 
 
@@ -83,9 +83,9 @@ def test_a_checkpoint_is_read_as_soon_as_the_position_points_to_it(place: KafkaP
     """The markers of a commit may come late: the reader waits for them instead of taking an older snapshot."""
     with zombie(place, "after_commit") as sleeper:
         reader = place.kafka_broker("b")
-        position = reader.committed(0)
+        position = reader.state.committed(0)
         assert position is not None
-        assert [kv.value for kv in reader.read_checkpoint(0, position.pointer)] == [b"chunk 0 .."]
+        assert [kv.value for kv in reader.state.read_checkpoint(0, position.pointer)] == [b"chunk 0 .."]
         assert sleeper.last_words() == "committed"
     eventually(lambda: values(log, Channel.DECISIONS, 0) == [b"zombie"])
 
@@ -103,3 +103,6 @@ class _Nobody:
     def on_waiting(self, partition: int, reason: object) -> None: ...
 
     def on_failed(self, partition: int, error: object) -> None: ...
+
+    def phase_of(self, partition: int) -> Phase:
+        raise AssertionError(partition)

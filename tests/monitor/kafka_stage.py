@@ -10,7 +10,7 @@ import yaml
 from click.testing import Result
 
 from npstream import app, client, testing
-from npstream.kafka import KafkaSteward
+from npstream.kafka import KafkaStateReader
 from npstream.port import Broker, Log
 from npstream.records import Channel, Position, Record
 from npstream.settings import from_mapping
@@ -84,18 +84,18 @@ class KafkaStage:
 
     def wait_alone(self) -> None:
         """Wait until nobody is in the group."""
-        with closing(self.steward()) as steward:
-            eventually(lambda: steward.members() == [])
+        with closing(self.state()) as state:
+            eventually(lambda: state.members() == [])
 
-    def steward(self) -> KafkaSteward:
+    def state(self) -> KafkaStateReader:
         """A look at the group; close it."""
         assert self.settings.kafka is not None
-        return KafkaSteward(self.settings.kafka.config(self.settings.topic_names()))
+        return KafkaStateReader(self.settings.kafka.config(self.settings.topic_names()))
 
     def positions(self) -> dict[int, Position | None]:
         """What is committed."""
-        with closing(self.steward()) as steward:
-            return {partition: steward.committed(partition) for partition in range(self.partitions)}
+        with closing(self.state()) as state:
+            return {partition: state.committed(partition) for partition in range(self.partitions)}
 
     def records(self, channel: Channel, partition: int) -> list[Record]:
         """Everything committed on one partition of a topic."""

@@ -22,7 +22,7 @@ from npstream.observe import Reading
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.partition.counters import Tally
 from npstream.port import Broker
-from npstream.records import Channel, Topics
+from npstream.records import Channel, Phase, Topics
 from npstream.secrets import Secrets
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
@@ -44,7 +44,7 @@ def reading(**changes: Any) -> Reading:
     """How a partition stands that has just begun, but for `changes`."""
     fields: dict[str, Any] = {
         "partition": 0,
-        "live": True,
+        "phase": Phase.LIVE,
         "next_offset": 0,
         "replay_to": 0,
         "saved_offset": 0,

@@ -16,8 +16,8 @@ from npstream.errors import Fatal
 from npstream.monitor.boundary import boundary
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.partition import PartitionProcessor
-from npstream.port import Broker, Landing, Listener
-from npstream.records import Batch, KeyValue, Pointer, Position, Record, Share
+from npstream.port import Broker, FinishCommit, Listener
+from npstream.records import Batch, Pointer, Record, Share
 from npstream.secrets import Secrets
 from tests.monitor.stage import IDENTITY, Stage, config, events, handled
 from tests.monitor.test_status import Clock
@@ -32,6 +32,7 @@ class Gate:
     def __init__(self, broker: Broker, opened: threading.Event) -> None:
         self._broker = broker
         self._opened = opened
+        self.state = broker.state
 
     def subscribe(self, listener: Listener) -> None:
         self._broker.subscribe(listener)
@@ -43,17 +44,8 @@ class Gate:
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         return self._broker.commit(shares)
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         return self._broker.start_commit(shares)
-
-    def committed(self, partition: int) -> Position | None:
-        return self._broker.committed(partition)
-
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        return self._broker.read_checkpoint(partition, pointer)
-
-    def pause(self, partition: int) -> None:
-        self._broker.pause(partition)
 
     def close(self, timeout_s: float) -> None:
         self._broker.close(timeout_s)
@@ -104,7 +96,7 @@ def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
         # The log's end is asked for every few seconds, and may have been seen last before it was fed.
         partition = stage.wait_for(lambda status: status["partitions"][0]["end_offset"] == 501)["partitions"][0]
 
-    assert (partition["state"], partition["next_offset"], partition["lag_records"]) == ("live", 501, 0)
+    assert (partition["phase"], partition["next_offset"], partition["lag_records"]) == ("live", 501, 0)
     assert (partition["dead_letters"], partition["learned"], partition["tau"]) == (1, 500, 0.1)
     for rate in ("fpr", "tpr"):
         window = partition[rate]["window"]
@@ -143,7 +135,7 @@ def test_liveness_is_green_before_anything_is_owned() -> None:
     assert found == [
         (503, "starting for 0 s: the loop has not turned yet\n"),
         (200, "alive\n"),
-        (503, "not yet told which partitions to own\n"),
+        (503, "not yet assigned any partition\n"),
     ]
 
 
@@ -258,7 +250,7 @@ def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
     """Its model is not loaded: said at once, instead of waiting for it."""
     with Stage(tmp_path / "log", 2) as stage:
         stage.feed([b"rubbish"] * 1200)
-        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["paused", "live"])
+        stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
         answer = stage.get("boundary?partition=0")
 
     assert answer == (404, "partition 0 is paused: its model is not at hand\n")

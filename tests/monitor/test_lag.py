@@ -8,7 +8,7 @@ import pytest
 from npstream.embedded import EmbeddedLog, create_topics
 from npstream.monitor.lag import LagWatch
 from npstream.monitor.status import PartitionStatus
-from npstream.records import Channel
+from npstream.records import Channel, Phase
 from tests.monitor.stage import TOPICS, reading
 from tests.monitor.test_status import Clock
 
@@ -38,7 +38,7 @@ class Scene:
     def stand_at(self, offset: int, event_age_s: float | None = None) -> None:
         """The worker has come this far."""
         at_ms = None if event_age_s is None else int((self.wall() - event_age_s) * 1000)
-        status = PartitionStatus(0, "live", 100.0, reading=reading(next_offset=offset), last_timestamp_ms=at_ms)
+        status = PartitionStatus(0, Phase.LIVE, 100.0, reading=reading(next_offset=offset), last_timestamp_ms=at_ms)
         self.owned[0] = status
 
     def lag(self) -> tuple[int, float]:

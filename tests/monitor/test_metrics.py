@@ -106,7 +106,7 @@ def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     assert found[of("npstream_checkpoints_total")] >= 2
     assert found[of("npstream_checkpoint_bytes")] == partition["checkpoint_bytes"] > 0
     assert found[of("npstream_batch_records_sum")] == 706
-    assert found[of("npstream_partition_state", state="live")] == 1
+    assert found[of("npstream_partition_phase", phase="live")] == 1
     assert found[of("npstream_tau_ratio")] == 0.1
 
 
@@ -138,7 +138,7 @@ def test_a_released_partition_leaves_no_series() -> None:
     scrapes = [scrape(recorder)]
     recorder.released(0)
     scrapes.append(scrape(recorder))
-    recorder.reset("test")
+    recorder.session_ended("test")
     scrapes.append(scrape(recorder))
 
     zeros, ones = ([re.findall(f'^.*partition="{p}".*$', text, re.MULTILINE) for text in scrapes] for p in (0, 1))

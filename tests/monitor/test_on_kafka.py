@@ -15,7 +15,7 @@ from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.lag import LagWatch
 from npstream.monitor.status import Identity, PartitionStatus
 from npstream.monitor.stuck import StuckWatch
-from npstream.records import Channel, Topics
+from npstream.records import Channel, Phase, Topics
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 from tests.broker import Kafka
@@ -48,7 +48,7 @@ def upstream(place: KafkaPlace, topic: str | None = None) -> Producer:
 def watch(place: KafkaPlace, position: int, stuck_s: float) -> LagWatch:
     """A watch over partition 0, whose owner stands at `position`."""
     stuck = StuckWatch(place.topics, stuck_s)
-    owned = {0: PartitionStatus(0, "live", time.monotonic(), reading=reading(next_offset=position))}
+    owned = {0: PartitionStatus(0, Phase.LIVE, time.monotonic(), reading=reading(next_offset=position))}
     return LagWatch(place.log, lambda: owned, time.monotonic, time.time, stuck)
 
 
@@ -88,7 +88,7 @@ def test_an_open_transaction_holds_the_end_back_and_is_called_stuck_in_time(plac
 def test_a_transaction_that_a_restore_waits_for_is_named(place: KafkaPlace) -> None:
     """A partition that is being restored stands nowhere yet; what holds its checkpoints back is said all the same."""
     producer = upstream(place, place.topics.checkpoints)
-    owned = {0: PartitionStatus(0, "restoring", time.monotonic())}
+    owned = {0: PartitionStatus(0, Phase.RESTORING, time.monotonic())}
     looking = LagWatch(place.log, lambda: owned, time.monotonic, time.time, StuckWatch(place.topics, 0.0))
     with capture_logs() as lines:
         looking.look()
@@ -156,7 +156,7 @@ def _end(watch: LagWatch) -> int:
 
 def _events(dashboard: Dashboard) -> dict[int, int]:
     """Events handled by partition, of partitions that are live."""
-    return {p["partition"]: p["events"] for p in dashboard.status()["partitions"] if p["state"] == "live"}
+    return {p["partition"]: p["events"] for p in dashboard.status()["partitions"] if p["phase"] == "live"}
 
 
 def _note(said: list[bool], dashboard: Dashboard) -> bool:

@@ -114,7 +114,7 @@ def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path)
     box = "(box => [box.hidden, box.querySelector('canvas').hidden, box.querySelector('figcaption').textContent])"
     with Stage(tmp_path / "log", 2) as stage:
         stage.feed([b"rubbish"] * 1200, 1)
-        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["live", "paused"])
+        stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["live", "paused"])
         browser.open(stage.dashboard.url)
         browser.wait_for("document.querySelectorAll('.state').length === 2")
         boxes = browser.value(f"[...document.querySelectorAll('article figure')].map({box})")
@@ -136,7 +136,7 @@ def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path:
     with Stage(tmp_path / "log", 2) as stage:
         stage.feed(events(10), 1)
         stage.feed([b"rubbish"] * 1200)
-        stage.wait_for(lambda status: [p["state"] for p in status["partitions"]] == ["paused", "live"])
+        stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
         browser.open(stage.dashboard.url)
         text = browser.wait_for("(box => !box.hidden && box.textContent)(document.getElementById('trouble'))")
         state = browser.value("document.querySelector('article[data-partition=\"0\"] .state').textContent")

@@ -7,6 +7,7 @@ import pytest
 
 from npstream.monitor.recent import STILL_AFTER
 from npstream.monitor.status import Counted, StatusBoard
+from npstream.records import Phase
 from tests.monitor.stage import reading
 
 GRACE_S = 60.0
@@ -68,9 +69,9 @@ def test_a_partition_must_be_live_before_the_worker_is_ready(board: StatusBoard,
     board.polled()
     said = [ready(board, clock)]
     board.restored(0, 0.1)
-    board.replaying(reading(live=False, next_offset=5, replay_to=9))
+    board.replaying(reading(phase=Phase.REPLAYING, next_offset=5, replay_to=9))
     said.append(ready(board, clock))
-    board.replaying(reading(live=True, next_offset=9, replay_to=9))
+    board.replaying(reading(phase=Phase.LIVE, next_offset=9, replay_to=9))
     said.append(ready(board, clock))
 
     assert said == [False, False, True]
@@ -107,7 +108,7 @@ def test_a_rebalance_has_a_grace(board: StatusBoard, clock: Clock) -> None:
 def test_a_reset_is_waited_out_like_a_rebalance(board: StatusBoard, clock: Clock) -> None:
     """While brokers are away a worker stays ready for the grace time; back again it is ready at once."""
     bring_up(board, 0)
-    board.reset("_TRANSPORT")
+    board.session_ended("_TRANSPORT")
     said = [ready(board, clock)]
     clock.wait(GRACE_S + 1)
     said.append(ready(board, clock))
@@ -115,7 +116,7 @@ def test_a_reset_is_waited_out_like_a_rebalance(board: StatusBoard, clock: Clock
     said.append(ready(board, clock))
 
     assert said == [True, False, True]
-    assert (board.current.resets, board.current.last_reset) == (1, "_TRANSPORT")
+    assert (board.current.session_restarts, board.current.last_restart) == (1, "_TRANSPORT")
 
 
 def test_a_paused_partition_does_not_hold_up_a_rollout(board: StatusBoard, clock: Clock) -> None:

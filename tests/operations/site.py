@@ -12,7 +12,7 @@ from npstream.codec.chunks import join
 from npstream.codec.snapshot import decode_snapshot
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
-from npstream.kafka.restore import StateReader
+from npstream.kafka.state import KafkaStateReader
 from npstream.kafka.topics import Wishes
 from npstream.records import Channel, Topics
 from tests.operations.command import WorkerCommand
@@ -78,14 +78,14 @@ class Site:
 
     def saved(self, partition: int = 0) -> tuple[int, int]:
         """The committed offset of a partition, and the offset its newest checkpoint stands at."""
-        reader = StateReader(self.config, _QUIET, lambda: None, lambda: False)
+        reader = KafkaStateReader(self.config, _QUIET, lambda: None, lambda: False)
         try:
             position = reader.committed(partition)
             assert position is not None, "nothing is committed"
             snapshot = decode_snapshot(join(reader.read_checkpoint(partition, position.pointer)))
             return position.next_offset, snapshot.next_offset
         finally:
-            reader.close(2.0)
+            reader.close()
 
     def close(self) -> None:
         """End the workers."""

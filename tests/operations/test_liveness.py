@@ -53,7 +53,7 @@ def test_liveness_is_green_through_rebalances_and_an_outage(private_kafka: JarKa
 
 def partitions(worker: WorkerCommand) -> int:
     """How many partitions it owns and has restored."""
-    return sum(partition["state"] == "live" for partition in worker.status()["partitions"])
+    return sum(partition["phase"] == "live" for partition in worker.status()["partitions"])
 
 
 def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> None:

@@ -121,7 +121,7 @@ def test_new_partitions_are_served_and_the_old_ones_do_not_notice(site: Site, re
         eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD, NEW)), _SLOW_S)
         print(f"new partitions were decided {time.monotonic() - began:.1f} s after they were there")
     eventually(lambda: all(decisions(site, partition) == load.sent for partition in range(OLD)))
-    said = [line["cause"] for worker in workers for line in worker.lines("reset")]
+    said = [line["cause"] for worker in workers for line in worker.lines("session restart")]
     codes = [worker.terminate() for worker in workers]
 
     assert codes == [exits.OK, exits.OK]
@@ -147,8 +147,8 @@ def test_a_partition_that_came_before_its_outputs_waits_for_them(site: Site) -> 
     eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(NEW)))
     assert fixes(worker) == set()
 
-    states = {partition["partition"]: partition["state"] for partition in worker.status()["partitions"]}
+    states = {partition["partition"]: partition["phase"] for partition in worker.status()["partitions"]}
     assert worker.terminate() == exits.OK, worker.said()
     assert states == dict.fromkeys(range(NEW), "live")
     assert "run `npstream init`" in worker.lines("partition waits")[0]["reason"]
-    assert worker.lines("reset") == []
+    assert worker.lines("session restart") == []

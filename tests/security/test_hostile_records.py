@@ -131,7 +131,7 @@ def test_each_becomes_a_dead_letter_and_no_other_partition_notices(site: Site) -
     paused = worker.lines("partition paused")
     code = worker.terminate()
 
-    assert (code, paused, worker.lines("reset")) == (exits.OK, [], []), worker.said()
+    assert (code, paused, worker.lines("session restart")) == (exits.OK, [], []), worker.said()
     assert [(letter.reason, letter.offset) for letter in letters(site)] == [
         (hostile.reason, number * PART + number - 1) for number, hostile in enumerate(DEAD_LETTERS, 1)
     ]
@@ -156,7 +156,7 @@ def test_one_that_cannot_be_unpacked_pauses_its_partition_until_the_step_that_th
     feed_all(site, seed=2)
     wait_decided(site, worker, [1, 2])
     (pause,) = worker.lines("partition paused")
-    resets, before = worker.lines("reset"), committed(site, 0)
+    resets, before = worker.lines("session restart"), committed(site, 0)
     doctor = npstream("doctor", "--config", str(worker.config), "--json")
     code = worker.terminate()
 

@@ -41,14 +41,14 @@ def _replace(bug: Any, *places: tuple[Any, str]) -> None:
 
 
 def _read_uncommitted() -> None:
-    from npstream.kafka import config, restore
+    from npstream.kafka import config, state
 
     honest = config.reader_settings
 
     def settings(of: Any) -> Any:
         return {**honest(of), "isolation.level": "read_uncommitted"}
 
-    _replace(settings, (config, "reader_settings"), (restore, "reader_settings"))
+    _replace(settings, (config, "reader_settings"), (state, "reader_settings"))
 
 
 def _never_joined_metadata() -> None:
@@ -64,30 +64,32 @@ def _never_joined_metadata() -> None:
 
 
 def _offsets_while_replaying() -> None:
-    from npstream.worker.loop import Worker
+    from npstream.records import Phase
+    from npstream.worker.session import Session
 
-    honest = Worker._replay
+    honest = Session._replay
 
     def replay(self: Any, batches: Any) -> Any:
         live = honest(self, batches)
-        silent = [task for task in self._tasks.values() if not task.live and task.replayed]
-        self._commit([task._share((), self._clock(), snapshot=False) for task in silent])
+        silent = [task for task in self._tasks.values() if task.phase is Phase.REPLAYING and task.replayed]
+        self._publish([task._share((), self._clock(), snapshot=False) for task in silent])
         return live
 
-    _replace(replay, (Worker, "_replay"))
+    _replace(replay, (Session, "_replay"))
 
 
 def _batch_not_split() -> None:
+    from npstream.records import Phase
     from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.replay
 
     def replay(self: Any, records: Any) -> Any:
-        if self.live or records[-1].offset < self._goal.next_offset:
+        if records[-1].offset < self._goal.next_offset:
             return honest(self, records)
         self.processor.process(records)
         self.replayed += len(records)
-        self.live = True
+        self.phase = Phase.LIVE
         return []
 
     _replace(replay, (PartitionTask, "replay"))
@@ -160,46 +162,39 @@ def _offset_off_by_one() -> None:
 
 def _failed_commit_ignored() -> None:
     from npstream.errors import Retryable
-    from npstream.worker.loop import Worker
+    from npstream.worker.commits import Commits
 
-    honest = Worker._land
+    honest = Commits.finish
 
-    def land(self: Any) -> None:
+    def finish(self: Any) -> None:
         with suppress(Retryable):
             honest(self)
 
-    _replace(land, (Worker, "_land"))
+    _replace(finish, (Commits, "finish"))
 
 
 def _staged_survives_loss() -> None:
-    from npstream.worker.loop import Worker
+    from npstream.worker.commits import Commits
 
-    honest = Worker.on_lost
-
-    def lost(self: Any, partitions: Any) -> None:
-        staged = self._staged
-        honest(self, partitions)
-        self._staged = staged
-
-    _replace(lost, (Worker, "on_lost"))
+    _replace(lambda self, partitions: None, (Commits, "drop"))
 
 
 def _staged_forgotten_on_revoke() -> None:
-    from npstream.worker.loop import Worker
+    from npstream.worker.session import Session
 
-    honest = Worker.on_revoked
+    honest = Session.on_revoked
 
     def revoked(self: Any, partitions: Any) -> None:
-        self._staged = []
+        self._commits.drop(partitions)
         honest(self, partitions)
 
-    _replace(revoked, (Worker, "on_revoked"))
+    _replace(revoked, (Session, "on_revoked"))
 
 
-def _shares_before_landing() -> None:
-    from npstream.worker.loop import Worker
+def _shares_before_the_commit_is_over() -> None:
+    from npstream.worker.session import Session
 
-    process, shares = Worker._process, Worker._shares
+    process, shares = Session._process, Session._shares
     early: list[Any] = []
 
     def processed(self: Any, live: Any) -> Any:
@@ -207,21 +202,22 @@ def _shares_before_landing() -> None:
         early.append(shares(self, steps, self._clock()))
         return steps
 
-    _replace(processed, (Worker, "_process"))
-    _replace(lambda self, steps, now: early.pop(), (Worker, "_shares"))
+    _replace(processed, (Session, "_process"))
+    _replace(lambda self, steps, now: early.pop(), (Session, "_shares"))
 
 
 def _checkpoint_while_replaying() -> None:
+    from npstream.records import Phase
     from npstream.worker.partition_task import PartitionTask
 
     honest = PartitionTask.checkpoint
 
     def checkpoint(self: Any, now: float, *, forced: bool) -> Any:
-        live, self.live = self.live, True
+        phase, self.phase = self.phase, Phase.LIVE
         try:
             return honest(self, now, forced=forced)
         finally:
-            self.live = live
+            self.phase = phase
 
     _replace(checkpoint, (PartitionTask, "checkpoint"))
 
@@ -242,13 +238,12 @@ def _settings_before_replay() -> None:
 def _change_without_record() -> None:
     from npstream.worker.partition_task import PartitionTask
 
-    honest = PartitionTask.debut
+    honest = PartitionTask.first_commit
 
-    def debut(self: Any, now: float) -> Any:
-        share = honest(self, now)
-        return None if share is None else replace(share, changes=())
+    def first_commit(self: Any, now: float) -> Any:
+        return replace(honest(self, now), changes=())
 
-    _replace(debut, (PartitionTask, "debut"))
+    _replace(first_commit, (PartitionTask, "first_commit"))
 
 
 def _pointer_one_snapshot_early() -> None:
@@ -444,9 +439,9 @@ MUTANTS = {
         f"{_STAGING}::test_a_staged_batch_is_published_when_its_partition_is_revoked",
         "assert",
     ),
-    "shares_before_landing": Mutant(
-        "positions are made before the commit in the air has landed, and point to the snapshot before its own",
-        _shares_before_landing,
+    "shares_before_the_commit_is_over": Mutant(
+        "positions are made before the running commit is over, and point to the snapshot before its own",
+        _shares_before_the_commit_is_over,
         f"{_STAGING}::test_a_batch_points_to_the_snapshot_of_the_commit_before_it",
         "assert",
     ),

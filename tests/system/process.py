@@ -113,7 +113,7 @@ class WorkerProcess:
                 own.add(line["partition"])
             elif line["event"] in ("revoked", "lost"):
                 own -= set(line["partitions"])
-            elif line["event"] in ("started", "reset"):
+            elif line["event"] in ("started", "session restart"):
                 own.clear()
         return own
 

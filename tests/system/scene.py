@@ -13,7 +13,7 @@ from npstream.codec.changes import decode_change
 from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
-from npstream.kafka.restore import StateReader
+from npstream.kafka.state import KafkaStateReader
 from npstream.partition import PartitionConfig
 from npstream.records import Channel, KeyValue, Position, Topics
 from tests.broker import create_topics
@@ -77,11 +77,11 @@ class Scene:
 
     def positions(self) -> dict[int, Position | None]:
         """The stable committed position of each partition; waits for undecided transactions."""
-        reader = StateReader(self.spec("reader").kafka(), _QUIET, lambda: None, lambda: False)
+        reader = KafkaStateReader(self.spec("reader").kafka(), _QUIET, lambda: None, lambda: False)
         try:
             return {p: reader.committed(p) for p in range(self.partitions)}
         finally:
-            reader.close(2.0)
+            reader.close()
 
     def offsets(self) -> dict[int, int]:
         """The committed offset of each partition, 0 where there is none; a broker that is away counts as none."""

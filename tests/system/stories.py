@@ -66,7 +66,7 @@ def _restores(worker: WorkerProcess, partition: int) -> int:
 
 
 def _has_answered(sleeper: WorkerProcess) -> bool:
-    return not sleeper.running or bool(sleeper.lines("lost") or sleeper.lines("reset"))
+    return not sleeper.running or bool(sleeper.lines("lost") or sleeper.lines("session restart"))
 
 
 def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = None) -> list[int]:

@@ -84,7 +84,7 @@ def _crashed(path: Path) -> Bench:
 
 def _position(bench: Bench) -> Position:
     broker = EmbeddedBroker(bench.path, TOPICS, "g")
-    position = broker.committed(0)
+    position = broker.state.committed(0)
     broker.abandon()
     assert position is not None
     return position

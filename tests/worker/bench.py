@@ -9,7 +9,7 @@ from pathlib import Path
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
-from npstream.port import Broker, Landing, Log
+from npstream.port import Broker, FinishCommit, Log
 from npstream.records import Channel, Headers, Record, Share, Topics
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence, Limits, Origin, Worker
@@ -26,7 +26,7 @@ class StopAtEnd(Observer):
         self._stop = stop
         self._goal: dict[int, int] = {}
         self.replayed: list[int] = []
-        self.resets = 0
+        self.restarts = 0
         self.pauses: dict[int, str] = {}
 
     def committed(self, shares: list[Share], seconds: float) -> None:
@@ -45,9 +45,9 @@ class StopAtEnd(Observer):
         self.replayed.append(replayed)
         self._strike(partition, self._goal[partition])
 
-    def reset(self, cause: str) -> None:
-        """Count resets."""
-        self.resets += 1
+    def session_ended(self, cause: str) -> None:
+        """Count restarts."""
+        self.restarts += 1
 
     def paused(self, partition: int, reason: str) -> None:
         """A paused partition will not reach its end."""
@@ -80,13 +80,13 @@ class PowerCut(MortalBroker):
         super().__init__(broker, lambda: None)
         self._left = commits
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         """Publish, then maybe die."""
-        land = super().start_commit(shares)
+        finish = super().start_commit(shares)
         self._left -= 1
         if self._left == 0:
             raise RuntimeError("power cut")
-        return land
+        return finish
 
 
 @dataclass

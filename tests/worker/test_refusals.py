@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from npstream.errors import Refused, StateCorrupt
-from npstream.port import Landing
+from npstream.port import FinishCommit
 from npstream.records import Channel, Share
 from npstream.testing import MortalBroker
 from npstream.worker.refusals import UNKNOWN, Refusals
@@ -96,7 +96,7 @@ def test_what_has_no_name_must_come_back_for_long_enough() -> None:
 class Picky(MortalBroker):
     """Refuses every transaction with outputs of partition 0, without saying whose they are."""
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         """Take it or not."""
         if any(share.partition == 0 and share.outputs for share in shares):
             raise Refused("a record is larger than its topic allows")

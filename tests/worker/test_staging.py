@@ -8,7 +8,7 @@ import pytest
 
 from npstream.errors import Fatal, StateCorrupt
 from npstream.partition import Step
-from npstream.port import Broker, Landing, Listener
+from npstream.port import Broker, FinishCommit, Listener
 from npstream.records import Batch, Pointer, Record, Share
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence, PartitionTask
@@ -42,19 +42,19 @@ class Diary(MortalBroker):
         self._lines.append(f"poll {sum(len(records) for _, records in batches)}")
         return batches
 
-    def start_commit(self, shares: Sequence[Share]) -> Landing:
+    def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         """Note the offset that is committed, now and when it stands."""
-        land, at = super().start_commit(shares), shares[0].position.next_offset
+        finish, at = super().start_commit(shares), shares[0].position.next_offset
         self._lines.append(f"start {at}")
-        return lambda: self._note(land, at)
+        return lambda: self._note(finish, at)
 
-    def _note(self, land: Landing, at: int) -> dict[int, Pointer]:
-        self._lines.append(f"land {at}")
-        return land()
+    def _note(self, finish: FinishCommit, at: int) -> dict[int, Pointer]:
+        self._lines.append(f"finish {at}")
+        return finish()
 
 
 def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its commit starts after the next poll and lands after the processing of what that brought; no poll in between."""
+    """Its commit starts after the next poll and ends after what that brought is processed; no poll in between."""
     lines: list[str] = []
     honest = PartitionTask.process
 
@@ -70,19 +70,19 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
     first = lines.index(f"poll {BATCH}")
     assert lines[first:] == [
         f"poll {BATCH}",
-        "start 0",  # the debut: a first state stands before the first decision
-        "land 0",
+        "start 0",  # a first state is committed before the first decision
+        "finish 0",
         f"process {BATCH}",
         f"poll {BATCH}",
         f"start {BATCH}",
         f"process {BATCH}",
-        f"land {BATCH}",
+        f"finish {BATCH}",
         "poll 50",
         f"start {2 * BATCH}",
         "process 50",
-        f"land {2 * BATCH}",
+        f"finish {2 * BATCH}",
         f"start {2 * BATCH + 50}",  # not full: nobody may be coming, so it is not kept waiting
-        f"land {2 * BATCH + 50}",
+        f"finish {2 * BATCH + 50}",
     ]
 
 
@@ -95,7 +95,7 @@ def test_once_a_second_a_full_batch_is_committed_at_once(tmp_path: Path) -> None
     bench.run(config(), wrap=lambda broker: Diary(broker, lines), batch_max=BATCH, clock=lambda: next(seconds))
 
     first = lines.index(f"poll {BATCH}")
-    assert lines[first + 3 : first + 7] == [f"start {BATCH}", f"land {BATCH}", f"poll {BATCH}", f"start {2 * BATCH}"]
+    assert lines[first + 3 : first + 7] == [f"start {BATCH}", f"finish {BATCH}", f"poll {BATCH}", f"start {2 * BATCH}"]
 
 
 class Ending(MortalBroker):

@@ -5,22 +5,22 @@ from contextlib import closing
 
 import pytest
 
-from npstream.embedded import EmbeddedSteward
+from npstream.embedded import EmbeddedStateReader
 from npstream.errors import NpstreamError, UsageError
 from npstream.history.sole_member import commit_alone, require_nobody
-from npstream.kafka import KafkaSteward
-from npstream.port import Broker, Log, Steward
+from npstream.kafka import KafkaStateReader
+from npstream.port import Broker, Log, StateReader
 from npstream.records import Channel
 from tests.contracts.builders import PATIENCE_S, chunks, decision, eventually, joined, share, values
 from tests.contracts.places import PARTITIONS, EmbeddedPlace, KafkaPlace, Place
 
 
-def steward_of(place: Place) -> Steward:
-    """The steward of a place."""
+def state_of(place: Place) -> StateReader:
+    """The state of a place."""
     if isinstance(place, EmbeddedPlace):
-        return EmbeddedSteward(place.path, place.topics, place.group)
+        return EmbeddedStateReader(place.path, place.topics, place.group)
     assert isinstance(place, KafkaPlace)
-    return KafkaSteward(place.config("looking"))
+    return KafkaStateReader(place.config("looking"))
 
 
 def tool(place: Place) -> Broker:
@@ -33,54 +33,54 @@ def dynamic(place: Place) -> Broker:
     return place.kafka_broker("a", static_membership=False) if isinstance(place, KafkaPlace) else place.broker()
 
 
-def test_a_steward_sees_positions_snapshots_and_members_beside_a_worker(place: Place) -> None:
+def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Place) -> None:
     """What a worker has committed can be read while it works, and the worker is named."""
-    with closing(steward_of(place)) as steward:
-        assert steward.members() == []
-        assert steward.committed(0) is None
+    with closing(state_of(place)) as state:
+        assert state.members() == []
+        assert state.committed(0) is None
         broker = dynamic(place)
         joined(broker)
         pointers = broker.commit([share(0, 5, [decision(b"a")], chunks(2))])
 
-        found = steward.committed(0)
-        assert found == broker.committed(0)
+        found = state.committed(0)
+        assert found == broker.state.committed(0)
         assert found is not None
         assert found.pointer == pointers[0]
-        assert [tuple(kv[1:]) for kv in steward.read_checkpoint(0, found.pointer)] == chunks(2)
-        assert len(steward.members()) == 1
+        assert [tuple(kv[1:]) for kv in state.read_checkpoint(0, found.pointer)] == chunks(2)
+        assert len(state.members()) == 1
         broker.close(5.0)
-        eventually(lambda: steward.members() == [])
+        eventually(lambda: state.members() == [])
 
 
 def test_a_tool_moves_positions_while_nobody_works(place: Place, log: Log) -> None:
     """Snapshot, position and records are there for the next worker, which starts where it was told."""
-    with closing(steward_of(place)) as steward:
+    with closing(state_of(place)) as state:
         shares = [share(p, 7 + p, chunks=chunks(1), changes=[(b"g/t/0/change/%020d" % 7, b"{}")]) for p in (0, 2)]
-        require_nobody(steward, "g", "")
+        require_nobody(state, "g", "")
 
         commit_alone(tool(place), PARTITIONS, {0: None, 2: None}, shares, time.monotonic, PATIENCE_S)
 
-        eventually(lambda: steward.members() == [])
-        assert [None if at is None else at.next_offset for at in map(steward.committed, range(PARTITIONS))] == [
+        eventually(lambda: state.members() == [])
+        assert [None if at is None else at.next_offset for at in map(state.committed, range(PARTITIONS))] == [
             *(7, None, 9)
         ]
         eventually(lambda: len(values(log, Channel.CHECKPOINTS, 2)) == 2)
         worker = place.broker()
-        assert {p: worker.committed(p) is not None for p in range(PARTITIONS)} == {0: True, 1: False, 2: True}
+        assert {p: worker.state.committed(p) is not None for p in range(PARTITIONS)} == {0: True, 1: False, 2: True}
 
 
 def test_a_tool_refuses_while_a_worker_is_active(place: Place) -> None:
     """The refusal names the worker, and nothing is committed even by a tool that did not ask first."""
     broker = dynamic(place)
     joined(broker)
-    with closing(steward_of(place)) as steward:
+    with closing(state_of(place)) as state:
         with pytest.raises(UsageError, match="active members"):
-            require_nobody(steward, "g", "")
+            require_nobody(state, "g", "")
         with pytest.raises(NpstreamError):
             commit_alone(tool(place), PARTITIONS, {}, [share(0, 3, chunks=chunks(1))], time.monotonic, 1.0)
         broker.abandon()
-        eventually(lambda: steward.members() == [])
-        assert steward.committed(0) is None
+        eventually(lambda: state.members() == [])
+        assert state.committed(0) is None
 
 
 def test_a_tool_refuses_when_a_position_moved_meanwhile(place: Place) -> None:
@@ -89,12 +89,12 @@ def test_a_tool_refuses_when_a_position_moved_meanwhile(place: Place) -> None:
     joined(broker)
     broker.commit([share(0, 5, chunks=chunks(1))])
     broker.close(5.0)
-    with closing(steward_of(place)) as steward:
-        eventually(lambda: steward.members() == [])
+    with closing(state_of(place)) as state:
+        eventually(lambda: state.members() == [])
         with pytest.raises(UsageError, match="has moved"):
             commit_alone(
                 tool(place), PARTITIONS, {0: None}, [share(0, 3, chunks=chunks(1))], time.monotonic, PATIENCE_S
             )
-        at = steward.committed(0)
+        at = state.committed(0)
         assert at is not None
         assert at.next_offset == 5

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from npstream.codec.position import decode_position
 from npstream.errors import Retryable, StateCorrupt
+from npstream.kafka.admin import Admin, GroupMember
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, reader_settings
 from npstream.kafka.connect import partition_counts
@@ -23,20 +24,27 @@ from npstream.records import KeyValue, Pointer, Position
 _SLICE_S = 0.5
 """Longest single wait inside the client, so that heartbeat and stop are seen."""
 _HISTORY_S = 2.0
+_CLOSE_S = 2.0
 
 _GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
 
 
-class StateReader:
-    """Reads what a group has committed, and waits for what is not decided yet, within a budget."""
+class KafkaStateReader:
+    """The `StateReader` of a Kafka cluster. Waits for undecided transactions, at most `stable_wait_s`."""
 
     def __init__(
-        self, config: KafkaConfig, logger: logging.Logger, heartbeat: Heartbeat, stopping: Callable[[], bool]
+        self,
+        config: KafkaConfig,
+        logger: logging.Logger | None = None,
+        heartbeat: Heartbeat = lambda: None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Connects when first needed."""
         self._config = config
+        self._logger = logger or logging.getLogger("npstream.kafka")
         self._heartbeat = heartbeat
         self._stopping = stopping
-        self._sink = Sink(logger)
+        self._sink = Sink(self._logger)
         self._consumer = new_consumer(reader_settings(config), self._sink)
         self._warm = False
         self.records_read = 0
@@ -149,9 +157,18 @@ class StateReader:
         if found is None or not is_passing(found):
             raise translate(error, doing, self._config) from error
 
-    def close(self, timeout_s: float) -> None:
+    def members(self) -> list[str]:
+        """The group's members as its coordinator knows them."""
+        return [_in_words(member) for member in Admin(self._config, self._logger).group().members]
+
+    def close(self) -> None:
         """Let go of the connection. Never raises."""
-        close_quietly("reader", self._consumer.close, timeout_s)
+        close_quietly("reader", self._consumer.close, _CLOSE_S)
+
+
+def _in_words(member: GroupMember) -> str:
+    owned = ", ".join(map(str, member.partitions)) or "none"
+    return f"{member.slot or member.client} on {member.host.removeprefix('/')} (partitions: {owned})"
 
 
 def _chunk(message: Message) -> KeyValue:

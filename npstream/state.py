@@ -1,0 +1,48 @@
+"""The one way in for state: what a group has committed and kept, checked, as values and as processors.
+
+A worker's restore, audit, explain, inspect, doctor, rollback and recover all come through here, so that none of them
+goes on from the snapshot of another group, partition or topic.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from npstream.codec.chunks import join
+from npstream.codec.history import History, read_history
+from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
+from npstream.errors import StateCorrupt
+from npstream.partition import PartitionProcessor
+from npstream.port import Log, StateReader
+from npstream.records import Channel, KeyValue, Position
+
+
+def committed_snapshot(state: StateReader, group: str, topic: str, partition: int, position: Position) -> Snapshot:
+    """The snapshot that a committed position points to. Raises `StateCorrupt` when it is gone, damaged or another's."""
+    chunks = state.read_checkpoint(partition, position.pointer)
+    snapshot = decode_snapshot(join(chunks))
+    found = (snapshot.group, snapshot.topic, snapshot.partition, snapshot.next_offset)
+    expected = (group, topic, partition, position.pointer.next_offset)
+    if found != expected:
+        raise StateCorrupt(f"checkpoint {chunks[0].key.decode()}: holds {found}, the committed offset names {expected}")
+    return snapshot
+
+
+def checkpoint_records(log: Log, partition: int) -> Iterator[KeyValue]:
+    """Every record that the checkpoint topic still holds for a partition, of any group."""
+    ends = log.ends(Channel.CHECKPOINTS, partition)
+    for record in log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable):
+        yield KeyValue(record.offset, record.key or b"", record.value)
+
+
+def kept_history(log: Log, group: str, topic: str, partition: int) -> History:
+    """Every whole snapshot, change and reset of a partition that is still kept. Raises `StateCorrupt`."""
+    return read_history(checkpoint_records(log, partition), group, topic, partition)
+
+
+def processor_of(snapshot: Snapshot, topic_id: str) -> PartitionProcessor:
+    """A processor that goes on where the snapshot was taken. Raises `StateCorrupt`.
+
+    `topic_id` is that of the events topic now: offsets of a topic that was deleted and created again mean nothing.
+    """
+    check_topic(snapshot, topic_id)
+    return PartitionProcessor.from_snapshot(replace(snapshot, topic_id=topic_id or snapshot.topic_id))

@@ -1,0 +1,109 @@
+"""What the outside learns of a session's partitions: to the observer and to the log, not more often than it pays."""
+
+from collections.abc import Callable, Collection, Mapping
+
+import structlog
+
+from npstream.observe import Observer, Reading
+from npstream.worker.partition_task import PartitionTask
+
+_REPORT_S = 0.25
+"""Partitions are reported this often, however small the batches: a reading costs as much as ten events."""
+_REPORT_MAX_S = 1.0
+"""Only committed state is reported. Under load there is none at the end of a turn, so one batch a second is committed
+at once."""
+
+
+class Progress:
+    """Reports each change of phase at once, and what was committed a few times a second."""
+
+    def __init__(self, observer: Observer, clock: Callable[[], float]) -> None:
+        self._observer = observer
+        self._clock = clock
+        self._log = structlog.get_logger("npstream.worker")
+        self._unreported: set[int] = set()
+        self._reported_at = clock()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the next batch must be committed at once, so that something can be reported."""
+        return self._clock() - self._reported_at >= _REPORT_MAX_S
+
+    def restored(self, task: PartitionTask, seconds: float) -> None:
+        """A partition's state is loaded; what was committed since its snapshot is to be replayed."""
+        begin, end = task.processor.next_offset, task.replay_to
+        self._observer.assigned(task.partition, seconds, begin, end)
+        self._observer.replaying(reading_of(task))
+        self._log.info("assigned", partition=task.partition, checkpoint=begin, committed=end, seconds=round(seconds, 3))
+
+    def replayed(self, task: PartitionTask) -> None:
+        """A partition has replayed a batch, and may have come to the end of its replay."""
+        self._observer.replaying(reading_of(task))
+        if task.is_live:
+            self._observer.went_live(task.partition, task.replayed)
+            self._log.info("live", partition=task.partition, replayed=task.replayed)
+
+    def paused(self, task: PartitionTask) -> None:
+        """A partition waits for an operator."""
+        self._unreported.discard(task.partition)
+        self._observer.paused(task.partition, task.reason)
+        self._log.error("partition paused", partition=task.partition, reason=task.reason)
+
+    def committed(self, partitions: Collection[int]) -> None:
+        """These have committed; reported with the next report."""
+        self._unreported.update(partitions)
+
+    def maybe_report(self, tasks: Mapping[int, PartitionTask]) -> None:
+        """Report those that have committed since the last report, when it is time. Their state must be committed."""
+        if self._unreported and self._clock() - self._reported_at >= _REPORT_S:
+            self._reported_at = self._clock()
+            for partition in tuple(self._unreported):
+                self.report(tasks[partition])
+
+    def report(self, task: PartitionTask) -> None:
+        """Report one partition now, if it has committed since its last report."""
+        if task.partition in self._unreported:
+            self._unreported.discard(task.partition)
+            self._observer.observed(reading_of(task))
+
+    def show_models(self, tasks: Mapping[int, PartitionTask]) -> None:
+        """Hand out the models that somebody asks to see; costs a look at an empty set when nobody does."""
+        for partition in self._observer.wanted_models:
+            if partition in tasks and tasks[partition].is_restored:
+                model = tasks[partition].processor.model
+                self._observer.shown_model(partition, model.params, model.to_bytes())
+
+    def released(self, partition: int) -> None:
+        """A partition is no longer owned."""
+        self._unreported.discard(partition)
+        self._observer.released(partition)
+
+
+def reading_of(task: PartitionTask) -> Reading:
+    """The partition as it is between two events, as a value that does not change with it."""
+    processor = task.processor
+    model, params = processor.model, processor.config.params
+    return Reading(
+        partition=task.partition,
+        phase=task.phase,
+        next_offset=processor.next_offset,
+        replay_to=task.replay_to,
+        saved_offset=task.saved_offset,
+        counts=processor.tally.to_dict(),
+        preset=params.preset,
+        learning=params.learning,
+        d=params.d,
+        features=processor.config.events.features,
+        tau=params.tau,
+        t=model.t,
+        negatives=model.negatives,
+        positives=model.positives,
+        false_alarms=model.false_alarms,
+        detections=model.detections,
+        threshold=model.threshold,
+        gamma=model.gamma,
+        budget_left=model.budget_left,
+        outstanding=model.outstanding,
+        pending=len(processor.pending),
+        warming_up=model.warming_up,
+    )

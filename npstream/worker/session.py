@@ -1,0 +1,263 @@
+"""One session of a worker: from joining the group to leaving it, or to the first unclear error.
+
+One turn: poll; replay what must be replayed; commit what must come before a
+first live decision; process; commit. After an error a session is thrown away
+with all its state, and the next one comes back through `restore`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+
+from npstream import failpoints
+from npstream.errors import Fatal, NpstreamError, Refused, StateCorrupt
+from npstream.observe import Observer
+from npstream.partition import Step
+from npstream.port import Broker, Log
+from npstream.records import Batch, Phase, Pointer, Record, Share
+from npstream.worker.commits import Commits
+from npstream.worker.limits import Limits
+from npstream.worker.partition_task import PartitionTask
+from npstream.worker.progress import Progress
+from npstream.worker.refusals import UNKNOWN, Refusals
+from npstream.worker.restore import Origin, restore
+
+_STAGED_POLL_S = 0.005
+"""How long a poll may look for the next batch while a processed one waits for its commit."""
+
+
+class Session:
+    """The owned partitions and their commits, between one `connect` and one `abandon` or `leave`.
+
+    It is the broker's listener. Any exception ends it: whoever gets one calls `abandon`.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        log: Log,
+        origin: Origin,
+        limits: Limits,
+        clock: Callable[[], float],
+        observer: Observer,
+        refusals: Refusals,
+    ) -> None:
+        self._broker = broker
+        self._reader = log
+        self._origin = origin
+        self._limits = limits
+        self._clock = clock
+        self._observer = observer
+        self._refusals = refusals
+        self._log = structlog.get_logger("npstream.worker")
+        self._tasks: dict[int, PartitionTask] = {}
+        self._progress = Progress(observer, clock)
+        self._commits = Commits(broker, clock, observer, self._on_committed)
+
+    @property
+    def has_committed(self) -> bool:
+        """Whether any transaction of this session was committed."""
+        return self._commits.count > 0
+
+    def join(self) -> None:
+        """Join the group; partitions come with the first turns."""
+        self._broker.subscribe(self)
+
+    def turn(self) -> None:
+        """Poll once and deal with what it brought."""
+        wait_s = _STAGED_POLL_S if self._commits.is_staged else self._limits.poll_s
+        batches = self._broker.poll(self._limits.batch_max, wait_s)
+        failpoints.hit("after_poll")
+        self._observer.polled()
+        self._progress.show_models(self._tasks)
+        self._commits.begin()  # of the batch before: it runs while this one is processed
+        live = self._replay(batches)
+        self._make_first_commits()
+        steps = self._process(live)
+        if self._commits.is_running:
+            failpoints.hit("in_flight")
+        self._commits.finish()  # before shares are made: they point to the newest snapshot
+        shares = self._shares(steps, self._clock())
+        halted = [(task, step.halted) for task, step in steps if step.halted is not None]
+        if not halted and self._may_wait(batches):
+            self._commits.stage(shares)
+        else:
+            self._publish(shares)
+        for task, reason in halted:
+            self._pause(task, str(reason))
+        if not self._commits.is_staged:
+            self._progress.maybe_report(self._tasks)
+
+    def _may_wait(self, batches: Sequence[Batch]) -> bool:
+        """Whether a processed batch may wait for the next poll: a full one, since then there is more to read."""
+        full = sum(len(records) for _, records in batches) >= self._limits.batch_max
+        return full and not self._progress.is_overdue and not self._refusals.apart
+
+    def _replay(self, batches: Sequence[Batch]) -> list[tuple[PartitionTask, list[Record]]]:
+        """Let restored partitions catch up silently; return the live records of each."""
+        live = []
+        for partition, records in batches:
+            task = self._tasks[partition]
+            rest = records
+            if task.phase is Phase.REPLAYING:
+                try:
+                    rest = task.replay(records)
+                except StateCorrupt as error:
+                    self._pause(task, str(error))
+                    continue
+                self._progress.replayed(task)
+            if rest:
+                live.append((task, rest))
+        return live
+
+    def _make_first_commits(self) -> None:
+        """Commit what must be there before the first live decision of a partition."""
+        due = [task for task in self._tasks.values() if task.phase is Phase.FIRST_COMMIT_DUE]
+        if due:
+            self._commits.settle()
+            now = self._clock()
+            self._publish([task.first_commit(now) for task in due])
+
+    def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
+        steps = []
+        for task, records in live:
+            steps.append((task, task.process(records)))
+            self._observer.processed(task.partition, len(records), records[-1].timestamp_ms)
+        return steps
+
+    def _shares(self, steps: Sequence[tuple[PartitionTask, Step]], now: float) -> list[Share]:
+        """What each partition publishes, those that only have a checkpoint to write included."""
+        shares = [task.share(step, now) for task, step in steps]
+        busy = {task.partition for task, _ in steps}
+        idle = [task for task in self._tasks.values() if task.partition not in busy]
+        return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
+
+    def _publish(self, shares: list[Share]) -> None:
+        self._commits.publish(shares, apart=self._refusals.apart)
+
+    def _on_committed(self, shares: Sequence[Share], pointers: Mapping[int, Pointer]) -> None:
+        for share in shares:
+            task = self._tasks[share.partition]
+            task.committed(share, pointers[share.partition])
+            self._refusals.clear(share.partition)
+            if task.is_restored:  # it may have been paused since
+                self._progress.committed((share.partition,))
+
+    def leave(self) -> None:
+        """Write a last checkpoint of everything and leave the group: the next start replays nothing."""
+        self._checkpoint(tuple(self._tasks))
+        partitions = sorted(self._tasks)
+        self._broker.close(self._limits.drain_s)
+        self._end()
+        self._log.info("stopped", partitions=partitions)
+
+    def abandon(self, error: BaseException) -> None:
+        """Drop everything at once; publish nothing. Never raises."""
+        if isinstance(error, Refused):
+            self._note_refusal(error)
+        self._broker.abandon()
+        self._end()
+
+    def _note_refusal(self, error: Refused) -> None:
+        """Remember who was refused and where it was: with the session that is forgotten."""
+        task = None if error.partition is None else self._tasks.get(error.partition)
+        if error.committed is None and task is not None:
+            error.committed = task.committed_offset
+        self._refusals.note(error, self._clock())
+
+    def _end(self) -> None:
+        self._reader.close()
+        self._forget(tuple(self._tasks))
+
+    def _checkpoint(self, partitions: Sequence[int]) -> None:
+        self._commits.settle()
+        now = self._clock()
+        tasks = [self._tasks[partition] for partition in partitions if partition in self._tasks]
+        self._publish([share for task in tasks if (share := task.checkpoint(now, forced=True))])
+
+    def _forget(self, partitions: Sequence[int]) -> None:
+        for partition in partitions:
+            self._tasks.pop(partition, None)
+            self._progress.released(partition)
+
+    def _give_away(self, partitions: Sequence[int]) -> None:
+        """Another worker goes on with them, and finds out for itself what is wrong with them."""
+        self._forget(partitions)
+        for partition in partitions:
+            self._refusals.clear(partition)
+
+    def _pause(self, task: PartitionTask, reason: str) -> None:
+        """Stop one partition and keep the others; give up only when none is left."""
+        self._refusals.clear(task.partition)
+        if task.is_restored:
+            self._progress.report(task)
+        task.pause(reason)
+        self._progress.paused(task)
+        self._require_some(reason)
+
+    def _require_some(self, reason: str) -> None:
+        if all(task.phase is Phase.PAUSED for task in self._tasks.values()):
+            self._commits.settle()  # what is decided is still ours to publish, and its events may be gone
+            raise Fatal(f"every owned partition is paused; the last: {reason}")
+
+    # The broker's listener.
+
+    def phase_of(self, partition: int) -> Phase:
+        """Only what is not paused is read."""
+        return self._tasks[partition].phase
+
+    def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
+        """Restore each partition; a corrupt one is paused."""
+        self._observer.rebalanced("assigned")
+        for partition in partitions:
+            self._tasks[partition] = PartitionTask(partition)
+        for partition in partitions:
+            try:
+                self._restore(self._tasks[partition])
+            except StateCorrupt as error:
+                self._pause(self._tasks[partition], str(error))
+        tasks = [self._tasks[partition] for partition in partitions]
+        return {task.partition: task.processor.next_offset if task.is_restored else None for task in tasks}
+
+    def _restore(self, task: PartitionTask) -> None:
+        started = self._clock()
+        self._observer.restoring(task.partition)
+        self._refusals.check(task.partition, UNKNOWN)
+        try:
+            processor, goal = restore(task.partition, self._broker.state, self._reader, self._origin)
+        except Refused as error:
+            error.partition = task.partition
+            raise
+        if goal is not None:
+            self._refusals.check(task.partition, goal.next_offset)
+        task.restored(processor, goal, self._origin.config, self._origin.cadence, started)
+        self._progress.restored(task, self._clock() - started)
+
+    def on_revoked(self, partitions: Sequence[int]) -> None:
+        """Save what the next owner would have to replay; a failure costs only that replay."""
+        self._observer.rebalanced("revoked")
+        try:
+            self._checkpoint(partitions)
+        except NpstreamError as error:
+            self._log.warning("no checkpoint on revoke", partitions=list(partitions), cause=str(error))
+            raise
+        finally:
+            self._give_away(partitions)
+        self._log.info("revoked", partitions=list(partitions))
+
+    def on_lost(self, partitions: Sequence[int]) -> None:
+        """Another worker owns them now."""
+        self._observer.rebalanced("lost")
+        self._commits.drop(partitions)
+        self._give_away(partitions)
+        self._log.warning("lost", partitions=list(partitions))
+
+    def on_waiting(self, partition: int, reason: str) -> None:
+        """An operator has something to do before this partition can start; the worker waits for it."""
+        task = self._tasks[partition] = PartitionTask(partition)
+        task.pause(reason)
+        self._progress.paused(task)
+
+    def on_failed(self, partition: int, error: StateCorrupt) -> None:
+        """The log cannot serve this partition any more."""
+        self._pause(self._tasks[partition], str(error))
