@@ -95,7 +95,7 @@ def test_a_graceful_stop_leaves_nothing_to_replay(tmp_path: Path) -> None:
     bench.feed(0, mixed(50, seed=9))
     seen = bench.run(config())
 
-    assert seen.replayed == []
+    assert seen.replays == []
     assert decisions(bench) == oracle([*mixed(300), *mixed(50, seed=9)])
 
 
@@ -107,8 +107,8 @@ def test_a_crash_is_replayed_to_the_recorded_proof(tmp_path: Path) -> None:
     plan = Plan([22])
     seen = bench.run(config(), wrap=lambda broker: MortalBroker(broker, plan.step), cadence=Cadence(10**9, 1e9))
 
-    assert len(seen.replayed) == 1
-    assert seen.replayed[0] > 0
+    assert len(seen.replays) == 1
+    assert seen.replays[0] > 0
     assert decisions(bench) == oracle(records)
 
 
@@ -202,7 +202,7 @@ def test_a_damaged_snapshot_falls_back_to_an_older_one(tmp_path: Path) -> None:
     bench.feed(0, mixed(50, seed=3))
     seen = bench.run(config())
 
-    assert seen.replayed[0] > 0
+    assert seen.replays[0] > 0
     assert decisions(bench) == oracle([*records, *mixed(50, seed=3)])
 
 
