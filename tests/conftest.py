@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import settings
 
 from tests import selection
 from tests.broker import JarKafka, Kafka, NoKafka, StartKafka, local_jars, provide_kafka
@@ -21,16 +22,21 @@ _SUMMARY = pytest.StashKey[list[str]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--data` beats the environment."""
     parser.addoption("--data", type=Path, help=f"folder of example data sets (or set {DATA_VARIABLE})")
-    parser.addoption("--quick", action="store_true", help="leave out what needs a broker, a browser or long")
+    parser.addoption("--quick", action="store_true", help="no broker, no browser, nothing slow; fewer examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Room for what the summary will say; brokers that start fast; and children that can be interrupted.
+    """Room for what the summary will say; our order; brokers that start fast; children that can be interrupted.
 
+    xdist would put files with many tests first, whatever they take.
     A broker of a test lives for seconds: its second compiler would never earn what it costs.
     A run in the background inherits an ignored Ctrl-C and would pass it on.
     """
     config.stash[_SUMMARY] = []
+    config.option.loadscopereorder = False
+    if config.getoption("--quick"):
+        settings.register_profile("quick", max_examples=20)
+        settings.load_profile("quick")
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -44,7 +50,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone, line = selection.left_out(items)
         config.stash[_SUMMARY].append(line)
         config.hook.pytest_deselected(items=gone)
-        items[:] = [item for item in items if item not in set(gone)]
+        kept = dict.fromkeys(items).keys() - set(gone)
+        items[:] = [item for item in items if item in kept]
     selection.sort_by_cost(items)
 
 
