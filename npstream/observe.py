@@ -205,15 +205,6 @@ METRICS: tuple[Metric, ...] = (*_WORK, *_QUALITY, *_PROGRESS, *_WORKER, *_PROCES
 """Everything that is exported."""
 
 
-def metrics_table() -> str:
-    """`METRICS` as a Markdown table, for documents."""
-    rows = [
-        f"| `{metric.name}` | {metric.kind} | {metric.unit} | {', '.join(metric.labels) or '–'} | {metric.help} |"
-        for metric in METRICS
-    ]
-    return "\n".join(["| metric | kind | unit | labels | meaning |", "|---|---|---|---|---|", *rows])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One partition as it was between two events; taken on the worker's thread, never changed.

@@ -181,7 +181,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Lag in records", "Committed input not handled yet.", ((gauge("npstream_lag_records"), BY_PARTITION),)
             ),
             Panel(
-                "Partitions by state",
+                "Partitions by phase",
                 "Restoring, replaying, live, paused.",
                 ((f"sum by (phase) (npstream_partition_phase{{{OF_PARTITION}}})", "{{phase}}"),),
             ),
@@ -222,7 +222,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "cps",
             ),
             Panel(
-                "Resets and rebalances, an hour",
+                "Session restarts and rebalances per hour",
                 "A reset drops all and restores; a rebalance moves partitions.",
                 (
                     (

@@ -30,7 +30,7 @@ COMMANDS = {
     "lag": ("npstream.cli.lag:lag", "How far behind the group is, in records and seconds."),
     "dlq": ("npstream.cli.dlq:dlq", "List, show and send back dead letters."),
     "rollback": ("npstream.cli.rollback:rollback", "Return partitions to a kept checkpoint, an offset or a time."),
-    "reset": ("npstream.cli.reset:reset", "Begin partitions anew at another place."),
+    "reset": ("npstream.cli.reset:reset", "Start partitions over at another place."),
     "recover": ("npstream.cli.recover:recover", "Find the place again after offsets or checkpoints were lost."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
     "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel and pipeline."),

@@ -117,7 +117,7 @@ def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
 
 
 def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, quiet: bool) -> list[str]:
-    """Feed and work until all is decided; answer the committed proof of each partition."""
+    """Feed and work until all is decided; return the committed proof of each partition."""
     from npstream import app
     from npstream.backend import backend_of
     from npstream.demo.live import Feeder, WorkerThread
@@ -202,7 +202,7 @@ def _proofs(settings: "Settings") -> list[str]:
 
 
 def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
-    """Replay what was decided, beside its rivals; answer whether the replay gave the live decisions."""
+    """Replay what was decided, beside its rivals; return whether the replay gave the live decisions."""
     from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
     from npstream.demo.story import picture, report, table, tell, to_json

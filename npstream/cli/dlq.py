@@ -29,7 +29,7 @@ Examples:
   npstream dlq redrive --config config/kafka.yaml --reason wrong_length --dry-run"""
 )
 def dlq() -> None:
-    """Look at dead letters and send them back once their cause is mended."""
+    """Look at dead letters and send them back once their cause is fixed."""
 
 
 def _choice_options(function: F) -> F:

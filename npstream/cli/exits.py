@@ -2,21 +2,8 @@
 
 from npstream.errors import NpstreamError, SettingsError, StateCorrupt, UsageError
 
-OK = 0
-FAILED = 1
-"""The command ran and the answer is no: a difference, a finding, a gate that does not hold."""
-USAGE = 2
-"""The command line, or a file it names, cannot be used."""
-SETTINGS = 3
-"""The settings cannot be used; every problem is printed."""
-FATAL = 4
-"""Brokers out of reach, access refused, a topic missing, or recovery took too long."""
-STATE = 5
-"""Stored state cannot be trusted; the message names the key and the way out."""
-STUCK = 6
-"""The watchdog ended a worker whose loop hung."""
+OK, FAILED, USAGE, SETTINGS, FATAL, STATE, STUCK = range(7)
 INTERRUPTED = 130
-"""Ctrl-C, where it does not mean a polite end (`run` ends with 0)."""
 
 MEANINGS = {
     OK: "done",

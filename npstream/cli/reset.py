@@ -51,7 +51,7 @@ def reset(
     gone: bool,
     as_json: bool,
 ) -> None:
-    """Begin partitions anew at another place. A dry run unless --execute is given."""
+    """Start partitions over at another place. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
 
     from npstream import app

@@ -3,7 +3,7 @@
 A reset leaves snapshots and changes behind that no longer lead to where the
 partition stands. The order of the log tells which: read in that order, a reset
 strikes out what lies beyond the place it went back to, and all of it when the
-partition begins anew there.
+partition starts over there.
 """
 
 from collections.abc import Iterable

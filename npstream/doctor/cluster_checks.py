@@ -103,7 +103,7 @@ def check_retention(
 
 
 def _retention_ms(state: TopicState | None) -> int | None:
-    """How long a topic keeps records, None for ever or not known."""
+    """How long a topic keeps records, None forever or not known."""
     if state is None or "delete" not in state.config.get("cleanup.policy", "delete"):
         return None
     kept_ms = int(state.config.get("retention.ms", "-1"))

@@ -72,7 +72,7 @@ class Walk:
         self.halted: StateCorrupt | None = None
 
     def take(self, records: Sequence[Record]) -> list[Output]:
-        """Process records that follow one another; answer what was, or would have been, published."""
+        """Process records that follow one another; return what was, or would have been, published."""
         outputs: list[Output] = []
         at = 0
         while at < len(records):
@@ -182,7 +182,7 @@ def cold(past: Past, config: PartitionConfig, offset: int) -> PartitionProcessor
 
 
 def steps(past: Past, walk: Walk, end: int) -> Iterator[list[Output]]:
-    """Walk to `end`, a page of events at a time; each step answers its outputs. Settings are those at `end` then."""
+    """Walk to `end`, a page of events at a time; each step returns its outputs. Settings are those at `end` then."""
     records = past.log.read(Channel.EVENTS, past.partition, walk.processor.next_offset, end)
     while walk.halted is None and (page := list(islice(records, _PAGE))):
         yield walk.take(page)

@@ -71,7 +71,7 @@ def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: 
 
 
 def plan_fresh(past: Past, stood: Position | None, order: Order, config: PartitionConfig, to: int) -> Move:
-    """Begin anew at an offset with a random start, or with the seed of `past`."""
+    """Start over at an offset with a random start, or with the seed of `past`."""
     origin = decided_below(past.log, past.partition, stood)
     seed: Seed | None = past.seed
     model = None if seed is None else seed()

@@ -34,7 +34,7 @@ _REBALANCES_MAX = 3
 _OVERTAKEN = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
 
 GroupMetadata = Callable[[], Any]
-"""Answers the joined consumer's metadata as it is now; stale metadata would let a zombie commit."""
+"""Returns the joined consumer's metadata as it is now; stale metadata would let a zombie commit."""
 
 
 class Publisher:

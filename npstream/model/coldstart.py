@@ -9,7 +9,7 @@ kernel (eqs. 7-9). With s = sqrt(2 g), a direction is s times
 
 `plus` gives unit j the bandwidth g times 1/4, 1, 4 or 16 in turn, so that none
 has to be chosen. Draw numbers are part of the format: the same key gives the
-same network for ever.
+same network forever.
 """
 
 import math
@@ -31,7 +31,7 @@ _MATERN_DOF = 3
 
 @jit
 def draw_directions(key: np.uint64, kernel: int, g: float, spread: bool, alpha: Floats) -> int:
-    """Fill `alpha`, float64[d, D]; answers the number of draws taken. `spread` asks for several bandwidths."""
+    """Fill `alpha`, float64[d, D]; returns the number of draws taken. `spread` asks for several bandwidths."""
     d, units = alpha.shape
     draws = 0
     for j in range(units):
@@ -44,7 +44,7 @@ def draw_directions(key: np.uint64, kernel: int, g: float, spread: bool, alpha: 
 
 @jit
 def draw_weights(key: np.uint64, draws: int, wc: Floats, ws: Floats) -> int:
-    """Fill the weights of all units from draw number `draws` on; answers the number of draws taken so far."""
+    """Fill the weights of all units from draw number `draws` on; returns the number of draws taken so far."""
     for j in range(wc.size):
         wc[j] = WEIGHT_SD * normal(key, draws)
         ws[j] = WEIGHT_SD * normal(key, draws + 2)

@@ -32,7 +32,7 @@ CLOCKS = 6
 _PRIOR_RATE = 1e-3
 _MU_MAX = 20.0
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
-# The paper bounds neither; these only keep numbers finite for ever.
+# The paper bounds neither; these only keep numbers finite forever.
 _PAPER_MU_MAX = 1e6
 _PAPER_GAMMA_MIN, _PAPER_GAMMA_MAX = 1e-6, 1e6
 

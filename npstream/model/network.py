@@ -20,7 +20,7 @@ from npstream.model.maths import sincos
 GAMMA, PRIOR, BIAS, BIAS_ACC = range(4)
 HEADS = 4
 
-# Accumulators forget over about 10,000 events, so that learning can begin anew after a change.
+# Accumulators forget over about 10,000 events, so that learning can start over after a change.
 _FORGET = 1.0 - 1e-4
 # Start of the accumulators: small enough not to slow the first steps, large enough to divide by.
 _ACC_FLOOR = 1e-8

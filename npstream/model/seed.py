@@ -26,7 +26,7 @@ def seeded(model: Model, params: Params, stream: int) -> Model:
 
     Directions, weights, multiplier, scaler and threshold stay, and so does the
     number of negatives behind the threshold: there is no second warm-up. What is
-    told about decisions begins anew, for the partition has none yet: rates,
+    told about decisions starts over, for the partition has none yet: rates,
     counters, alarms that wait for a label. The bucket has room for `CREDIT` alarms.
 
     Raises `SettingsError` naming each parameter that shapes the state and differs.

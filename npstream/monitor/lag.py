@@ -89,7 +89,7 @@ class _Seen:
 class LagWatch:
     """Asks for ends and tells lags. `lags` may be called from any thread.
 
-    `connect` opens a log; `owned` answers the partitions to look at; `clock` is
+    `connect` opens a log; `owned` returns the partitions to look at; `clock` is
     monotonic, `wall` seconds since the epoch. `stuck` tells which of the topics that a
     worker reads, events and checkpoints, are held back by a transaction that hangs.
     """
@@ -134,7 +134,7 @@ class LagWatch:
                 self._logger.warning("log ends unknown", cause=str(error))
                 self._disconnect()
             except Exception:
-                # Whatever else it is, it must not end this thread: the lag would be unknown for ever.
+                # Whatever else it is, it must not end this thread: the lag would be unknown forever.
                 self._logger.exception("log ends unknown")
                 self._disconnect()
             wait_s = min(max(INTERVAL_S, _DUTY * (self._clock() - started)), _INTERVAL_MAX_S)

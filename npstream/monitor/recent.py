@@ -23,7 +23,7 @@ class Recent:
         self._now = (0, 0)
 
     def update(self, trials: int, hits: int) -> None:
-        """Take note of cumulative counts; counts that went back start it anew."""
+        """Take note of cumulative counts; counts that went back start it again."""
         if not self._marks or trials < self._now[0]:
             self._marks.clear()
             self._marks.append((trials, hits))

@@ -190,7 +190,7 @@ class StatusBoard:
         self._publish(aborts=self.current.aborts + 1)
 
     def session_ended(self, cause: str) -> None:
-        """Nothing is owned until the group tells anew."""
+        """Nothing is owned until the group assigns again."""
         for partition in tuple(self._partitions):
             self._drop(partition)
         self._publish(
@@ -201,7 +201,7 @@ class StatusBoard:
         )
 
     def _watch(self, reading: Reading) -> bool:
-        """Feed the windows; answer whether threshold or gamma has stopped moving."""
+        """Feed the windows; return whether threshold or gamma has stopped moving."""
         p = reading.partition
         self._fpr.setdefault(p, Recent(window_for(reading.tau))).update(reading.negatives, reading.false_alarms)
         self._tpr.setdefault(p, Recent(TARGETS_WINDOW)).update(reading.positives, reading.detections)

@@ -53,7 +53,7 @@ class StuckWatch:
         self._since: dict[Place, tuple[int, float]] = {}
 
     def look(self, now_s: float, ends: Mapping[Place, Ends]) -> list[Stuck]:
-        """Note the ends as they are now; answers every partition that has been stuck for too long."""
+        """Note the ends as they are now; returns every partition that has been stuck for too long."""
         self._since = {
             place: self._standing(place, found.stable, now_s)
             for place, found in ends.items()
@@ -66,7 +66,7 @@ class StuckWatch:
         ]
 
     def forget(self) -> None:
-        """Begin anew: while nobody could look, brokers may have been away and could not end anything either."""
+        """Start over: while nobody could look, brokers may have been away and could not end anything either."""
         self._since = {}
 
     def _standing(self, place: Place, stable: int, now_s: float) -> tuple[int, float]:

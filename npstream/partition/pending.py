@@ -68,7 +68,7 @@ class Pending:
         return not self._free
 
     def park(self, key: bytes, x: npt.NDArray[np.float32], score: float, count: int, clock: int) -> int:
-        """Keep an observation; answer its slot. The caller has made room and checked for duplicates."""
+        """Keep an observation; return its slot. The caller has made room and checked for duplicates."""
         slot = self._free.pop()
         self._slots[key] = slot
         self._x[slot] = x
@@ -110,7 +110,7 @@ class Pending:
         return "duplicate" if gone == _LABELLED else "late"
 
     def keep_early(self, key: bytes, y: int) -> bool:
-        """Keep a label until its observation comes; answer whether an older one was given up."""
+        """Keep a label until its observation comes; return whether an older one was given up."""
         self._early[key] = y
         if len(self._early) <= EARLY_MAX:
             return False

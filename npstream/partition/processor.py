@@ -125,7 +125,7 @@ class PartitionProcessor:
         return self._publish(records, decoded, outcome, range(n), n)
 
     def _process_mixed(self, records: Sequence[Record], decoded: Decoded) -> tuple[list[Output], int]:
-        """Any batch; answers the outputs and how many records were taken before the cap, if any, was met."""
+        """Any batch; returns the outputs and how many records were taken before the cap, if any, was met."""
         plan = Plan()
         done = len(records)
         for event, (kind, record) in enumerate(zip(decoded.kinds, records, strict=True)):

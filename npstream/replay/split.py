@@ -79,7 +79,7 @@ def _labelled(records: Iterator[Record], decoder: EventDecoder, nameless: Callab
 
 @dataclass(frozen=True, slots=True)
 class MergedSource:
-    """Records of several partitions as one, in the order of their timestamps, numbered anew.
+    """Records of several partitions as one, in the order of their timestamps, numbered again.
 
     A label finds its event by id as before, unless that id is the default one,
     which names a partition and an offset.

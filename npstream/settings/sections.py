@@ -68,7 +68,7 @@ class EventsSection(Section):
         default=_RULES.on_bad_event,
         json_schema_extra={"type": ["string", "integer"], "enum": ["none", -1, 1, "-1", "1"]},
     )
-    """Decision to publish for a bad event whose id can be read, so that nobody waits for ever."""
+    """Decision to publish for a bad event whose id can be read, so that nobody waits forever."""
     dead_letter_cap: float = Field(default=_RULES.dead_letter_cap, gt=0, le=1)
     """Share of bad events in a block of 1000 above which the partition is paused instead of drained."""
 

@@ -23,7 +23,7 @@ def flip(rng: np.random.Generator, n: int) -> Xy:
 
 
 def jump(rng: np.random.Generator, n: int) -> Xy:
-    """All centres are drawn anew half way."""
+    """All centres are drawn again half way."""
     before, after, y = _centres(rng), _centres(rng), labels(rng, n, 0.5)
     x, _ = _mixture(rng, before, y)
     x[n // 2 :] = _mixture(rng, after, y[n // 2 :])[0]

@@ -21,7 +21,7 @@ from npstream.model.scaler import absorb, standardise
 
 _NEG, _POS, _AT, _HITS, _FALSE_ALARMS = range(5)
 _BIAS, _GAMMA = range(2)
-# As for preset paper: unbounded in theory, finite for ever in practice.
+# As for preset paper: unbounded in theory, finite forever in practice.
 _MU_MAX = 1e6
 _GAMMA_MIN, _GAMMA_MAX = 1e-6, 1e6
 

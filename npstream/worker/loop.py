@@ -12,10 +12,9 @@ import structlog
 from npstream.errors import Fatal, Retryable
 from npstream.observe import Observer
 from npstream.port import Broker, Log
-from npstream.worker.limits import Limits
 from npstream.worker.refusals import Refusals
 from npstream.worker.restore import Origin
-from npstream.worker.session import Session
+from npstream.worker.session import Limits, Session
 
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _HEALTHY_S = 10.0

@@ -6,6 +6,7 @@ with all its state, and the next one comes back through `restore`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 
@@ -16,7 +17,6 @@ from npstream.partition import Step
 from npstream.port import Broker, Log
 from npstream.records import Batch, Phase, Pointer, Record, Share
 from npstream.worker.commits import Commits
-from npstream.worker.limits import Limits
 from npstream.worker.partition_task import PartitionTask
 from npstream.worker.progress import Progress
 from npstream.worker.refusals import UNKNOWN, Refusals
@@ -24,6 +24,16 @@ from npstream.worker.restore import Origin, restore
 
 _STAGED_POLL_S = 0.005
 """How long a poll may look for the next batch while a processed one waits for its commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of the loop, in records and seconds."""
+
+    batch_max: int = 2000
+    poll_s: float = 0.02
+    drain_s: float = 20.0
+    recover_s: float = 300.0
 
 
 class Session:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from npstream.cli.exits import INTERRUPTED
+from npstream.cli.output import COMPILING
 from tests.cli.lines import ENTRY, PYTHON, npstream
 from tests.replay.data import write_npz
 
@@ -27,7 +28,9 @@ def test_an_interrupted_search_keeps_its_trials(tmp_path: Path) -> None:
         printed, err = process.communicate(timeout=100)
 
     assert (process.returncode, printed) == (INTERRUPTED, "")
-    assert err.strip() == "npstream: stopped by Ctrl-C"
+    *waiting, last = err.strip().splitlines()
+    assert last == "npstream: stopped by Ctrl-C"
+    assert [line for line in waiting if not line.startswith(COMPILING)] == []  # said where compiling takes long
     assert not out.exists()
     finished = kept.read_text()
     assert 1 < finished.count("\n") < 5000

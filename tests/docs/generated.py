@@ -11,7 +11,7 @@ import yaml
 from npstream.cli import COMMANDS
 from npstream.cli.exits import MEANINGS
 from npstream.codec.event import REASONS
-from npstream.observe import metrics_table
+from npstream.observe import METRICS
 from npstream.settings import reference
 from tests.docs.pages import PAGES, ROOT
 
@@ -31,6 +31,12 @@ def _reasons() -> str:
 
 def _commands() -> str:
     return _table(("command", "what it does"), [(f"`npstream {name}`", text) for name, (_, text) in COMMANDS.items()])
+
+
+def metrics() -> str:
+    """Every metric that is exported."""
+    columns = ("metric", "kind", "unit", "labels", "meaning")
+    return _table(columns, [(f"`{m.name}`", m.kind, m.unit, ", ".join(m.labels) or "–", m.help) for m in METRICS])
 
 
 def _exits() -> str:
@@ -88,7 +94,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "exits": _exits,
     "settings": _settings,
     "alerts": _alerts,
-    "metrics": metrics_table,
+    "metrics": metrics,
     "files": _files,
 }
 

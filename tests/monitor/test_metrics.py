@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
-from npstream.observe import METRICS, metrics_table
+from npstream.observe import METRICS
 from tests.monitor.stage import IDENTITY, Sample, Stage, config, events, handled, reading, sample, samples
 
 
@@ -174,11 +174,3 @@ def test_metrics_of_two_workers_do_not_meet() -> None:
 
     assert b"npstream_aborts_total{" in first.render(WorkerStatus(), {}, 0.0, 0.0, False)
     assert b"npstream_aborts_total{" not in second.render(WorkerStatus(), {}, 0.0, 0.0, False)
-
-
-def test_the_table_names_every_metric() -> None:
-    """The generated documentation has one row for each metric, with its labels."""
-    rows = metrics_table().splitlines()[2:]
-
-    assert [row.split("`")[1] for row in rows] == [m.name for m in METRICS]
-    assert all(row.count("|") == 6 for row in rows)
