@@ -15,19 +15,17 @@ An event and its label carry the same key, hence meet on the same partition.
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from npstream.codec import murmur2
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.envelope import OFFSET_HEADER
-from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX
+from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX, EventFormat
 from npstream.records import Headers
 
 __all__ = ["Decision", "Message", "event", "input_offset", "label", "partition_for", "read_decision"]
-
-Format = Literal["json", "f32"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def event(
     target: bool | None = None,
     key: bytes | None = None,
     timestamp_ms: int = 0,
-    format: Format = "json",
+    format: EventFormat = "json",
 ) -> Message:
     """An observation, with its label when `target` is given.
 
@@ -83,7 +81,7 @@ def label(
     target: bool,
     key: bytes | None = None,
     timestamp_ms: int = 0,
-    format: Format = "json",
+    format: EventFormat = "json",
 ) -> Message:
     """The label of an event sent earlier with the same id and key. Raises ValueError for an id that cannot be."""
     _check_id(identity)

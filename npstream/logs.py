@@ -21,8 +21,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from npstream.secrets import Secrets
 
-Level = Literal["debug", "info", "warning", "error"]
-Format = Literal["auto", "json", "console"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "json", "console"]
 
 REPEATS_MAX = 5
 """Equal warnings or errors written within `REPEATS_S`; the rest is counted."""
@@ -33,7 +33,7 @@ _FIRST = ("time", "level", "logger", "event")
 
 
 def configure(
-    level: Level, format: Format, stream: TextIO, clock: Callable[[], float], secrets: Secrets | None = None
+    level: LogLevel, format: LogFormat, stream: TextIO, clock: Callable[[], float], secrets: Secrets | None = None
 ) -> None:
     """Set up logging for this process; may be called again.
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from npstream.records import Phase, Share
 
-Kind = Literal["counter", "gauge", "histogram"]
+MetricKind = Literal["counter", "gauge", "histogram"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Metric:
     """One exported series: its full name as scraped, without the suffixes a histogram adds."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     unit: str
     help: str
     labels: tuple[str, ...] = ()
@@ -219,8 +219,10 @@ class Reading:
     """One partition as it was between two events; taken on the worker's thread, never changed.
 
     `counts` are the partition's counters since its first event, by the names of
-    its tally. `negatives` and the like are labelled events; `replay_to` is the
-    offset at which a replay ends, `saved_offset` that of the newest snapshot.
+    its tally; `bad_events` those of this process, by reason and by the decision
+    published all the same ("1", "-1", "none"). `negatives` and the like are
+    labelled events; `replay_to` is the offset at which a replay ends,
+    `saved_offset` that of the newest snapshot.
     """
 
     partition: int
@@ -229,6 +231,7 @@ class Reading:
     replay_to: int
     saved_offset: int
     counts: Mapping[str, int]
+    bad_events: Mapping[tuple[str, str], int]
     preset: str
     learning: bool
     d: int

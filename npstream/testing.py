@@ -36,14 +36,14 @@ from npstream.settings import Settings, from_mapping
 from npstream.settings.source import read_yaml
 from npstream.worker import Worker
 
-__all__ = ["Outcome", "Stage", "run"]
+__all__ = ["RunResult", "Stage", "run"]
 
 FIRST_MS = 1_700_000_000_000
 """Time of the first event that says none; each later one comes a millisecond after."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunResult:
     """What came of a run, partition after partition. Equal outcomes are equal to the last byte and timestamp."""
 
     published: tuple[tuple[str, int, Record], ...] = field(repr=False)
@@ -64,7 +64,7 @@ def run(
     *,
     crashes: Sequence[int] = (),
     partitions: int = 1,
-) -> Outcome:
+) -> RunResult:
     """Send the events, decide them all, and return what was published.
 
     `settings` is what a settings file holds, or the file; its `kafka` section is
@@ -109,7 +109,7 @@ class Stage:
             for place, records in placed.items():
                 log.append(Channel.EVENTS, place, records)
 
-    def run(self, crashes: Sequence[int] = (), settings: Mapping[str, Any] | None = None) -> Outcome:
+    def run(self, crashes: Sequence[int] = (), settings: Mapping[str, Any] | None = None) -> RunResult:
         """Let workers decide everything that was sent, each dying at its crash; the last one stops politely.
 
         `settings` are used instead of the stage's own from now on.
@@ -145,13 +145,13 @@ class Stage:
             ends = log.ends(channel, partition)
             return list(log.read(channel, partition, ends.begin, ends.stable))
 
-    def _outcome(self, watch: "_Watch", deaths: "_Deaths") -> Outcome:
+    def _outcome(self, watch: "_Watch", deaths: "_Deaths") -> RunResult:
         found = {
             channel: [(p, record) for p in range(self.partitions) for record in self.records(channel, p)]
             for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)
         }
         names = self.settings.topic_names().names()
-        return Outcome(
+        return RunResult(
             published=tuple((names[channel], p, record) for channel, items in found.items() for p, record in items),
             decisions=tuple(read_decision(record.value) for _, record in found[Channel.DECISIONS]),
             dead_letters=tuple(read_dead_letter(record) for _, record in found[Channel.DEAD_LETTERS]),

@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LINES_MAX = 400
 
 # What every room may import: values, errors, the ports, metrics, and what a process needs once.
-BASE = ("npstream", "records", "errors", "observe", "port", "failpoints", "jit", "logs", "secrets")
+BASE = ("npstream", "records", "arrays", "errors", "observe", "port", "failpoints", "jit", "jobs", "logs", "secrets")
 # Commands may use every room; every other room names those it uses.
 COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
@@ -149,6 +149,29 @@ def test_a_file_is_one_noun() -> None:
     lengths = {str(path.relative_to(PACKAGE)): len(path.read_text().splitlines()) for path in SOURCES}
 
     assert {name: lines for name, lines in lengths.items() if lines > LINES_MAX} == {}
+
+
+def test_a_type_has_a_name_of_its_own() -> None:
+    """No two modules define a public type by the same name: whoever reads the name knows what is meant."""
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for name in defined_types(path):
+            found.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
+
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def defined_types(source: Path) -> Iterator[str]:
+    """Public classes, and aliases of types at the top of a module: names in capitals and small letters."""
+    for node in ast.parse(source.read_text(), str(source)).body:
+        if isinstance(node, ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+        else:
+            continue
+        yield from (name for name in names if re.match("[A-Z][A-Za-z0-9]*[a-z]", name))
 
 
 def test_no_file_names_a_private_path() -> None:

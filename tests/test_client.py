@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from npstream import client
 from npstream.codec.decoder import EventConfig, EventDecoder, Kind
+from npstream.codec.event import EventFormat
 from npstream.errors import UsageError
 from npstream.records import Channel, Record
 from npstream.testing import Stage
 from tests.broker import Kafka
 
-FORMATS: list[client.Format] = ["json", "f32"]
+FORMATS: list[EventFormat] = ["json", "f32"]
 _numbers = st.floats(-1e6, 1e6, width=32)
 _ids = st.text(min_size=1, max_size=60).filter(lambda text: not re.search("[\ud800-\udfff]", text)) | st.integers(
     -(2**53), 2**53
@@ -37,7 +38,7 @@ def decoded(message: client.Message, using: EventConfig) -> tuple[int, object, l
 @pytest.mark.parametrize("format", FORMATS)
 @given(identity=_ids, x=st.lists(_numbers, min_size=3, max_size=3), target=st.none() | st.booleans())
 def test_an_event_is_decoded_as_it_was_built(
-    format: client.Format, identity: str | int, x: list[float], target: bool | None
+    format: EventFormat, identity: str | int, x: list[float], target: bool | None
 ) -> None:
     """Id, features to the bit, and label arrive, in both formats; a raw event's id is text."""
     message = client.event(identity, x, target=target, format=format)
@@ -53,7 +54,7 @@ def test_an_event_is_decoded_as_it_was_built(
 
 @pytest.mark.parametrize("format", FORMATS)
 @given(identity=_ids, target=st.booleans())
-def test_a_label_goes_where_its_event_went(format: client.Format, identity: str | int, target: bool) -> None:
+def test_a_label_goes_where_its_event_went(format: EventFormat, identity: str | int, target: bool) -> None:
     """An event and its label share id and key, hence the partition."""
     event = client.event(identity, [1.0, 2.0], format=format)
     label = client.label(identity, target=target, format=format)
@@ -76,7 +77,7 @@ def test_features_may_have_names_and_come_from_numpy() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_score_is_an_event_for_preset_external(format: client.Format) -> None:
+def test_a_score_is_an_event_for_preset_external(format: EventFormat) -> None:
     """Bring your own model: the score takes the place of features."""
     message = client.event("a", score=0.25, target=False, format=format)
 
@@ -112,7 +113,7 @@ def test_what_would_be_a_dead_letter_is_refused(arguments: dict[str, Any], told:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_from_event_to_decision(format: client.Format, tmp_path: Path) -> None:
+def test_from_event_to_decision(format: EventFormat, tmp_path: Path) -> None:
     """Events and late labels built here go through a worker; its decisions are read here and lead back to them."""
     rng = np.random.default_rng(0)
     targets = rng.random(300) < 0.3
@@ -154,7 +155,7 @@ def test_what_is_no_decision_is_refused() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_messages_are_taken_by_the_kafka_client_as_they_are(format: client.Format) -> None:
+def test_messages_are_taken_by_the_kafka_client_as_they_are(format: EventFormat) -> None:
     """Headers are of a type that the producer takes, whether there are any or none."""
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
     taken: list[Any] = []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from npstream.logs import REPEATS_MAX, REPEATS_S, Format, Level, configure
+from npstream.logs import REPEATS_MAX, REPEATS_S, LogFormat, LogLevel, configure
 from npstream.secrets import MASK, Secrets
 from tests.monitor.test_status import Clock
 
@@ -17,7 +17,7 @@ from tests.monitor.test_status import Clock
 class Desk:
     """A place where log lines arrive."""
 
-    def __init__(self, *, level: Level = "info", format: Format = "json", secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, level: LogLevel = "info", format: LogFormat = "json", secrets: tuple[str, ...] = ()) -> None:
         self.clock = Clock()
         self._bytes = io.BytesIO()
         self._stream = io.TextIOWrapper(self._bytes, "utf-8", write_through=True)
@@ -78,7 +78,7 @@ def test_a_library_takes_the_same_road() -> None:
 
 
 @pytest.mark.parametrize("format", ["json", "console"])
-def test_secrets_are_masked_wherever_they_are(format: Format) -> None:
+def test_secrets_are_masked_wherever_they_are(format: LogFormat) -> None:
     """In events, fields, containers, keys, bytes, objects, library messages, exceptions and their causes."""
     desk = Desk(format=format, secrets=("hunter22", 'quo"te\\'))
     log = structlog.get_logger("npstream")

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.bench.plain import plain_of
-from npstream.model.model import Model
-from npstream.model.outcome import Op
+from npstream.model import Model, Op, Operations
 from npstream.model.params import Params, Preset
 
 SHAPES = ((2, 100), (8, 100), (29, 100), (54, 100), (120, 100))
@@ -68,11 +67,11 @@ def _seconds(work: Callable[[], None], clock: Clock) -> float:
 def _kernel_pass(params: Params, n: int) -> Callable[[], None]:
     model = Model.create(params)
     x, y = _stream(n, params.d)
-    code, slot = np.full(n, Op.SCORE_LEARN, np.int8), np.full(n, -1, np.int32)
-    score, decided = np.zeros(n), np.empty(0, np.int8)
+    operations = Operations(np.full(n, Op.SCORE_LEARN, np.int8), x, np.zeros(n), y, np.full(n, -1, np.int32))
+    decided = np.empty(0, np.int8)
 
     def work() -> None:
-        model.run(code, x, score, y, slot, decided)
+        model.run(operations, decided)
 
     return work
 

@@ -23,7 +23,7 @@ from npstream.records import Share
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 
-Kind = Literal["worker", "bare"]
+LoopKind = Literal["worker", "bare"]
 
 _START_S = 60.0
 _END_S = 30.0
@@ -33,7 +33,7 @@ _END_S = 30.0
 class LoopSpec:
     """One run of one loop. With `ends` it runs to those offsets, else until it is told to stop."""
 
-    kind: Kind
+    kind: LoopKind
     kafka: KafkaConfig
     config: PartitionConfig
     answers: Answers

@@ -15,21 +15,20 @@ from statistics import median
 from typing import Any
 
 from npstream.bench.bare import Answers
-from npstream.bench.events import Format, bench_config, bench_events, sample_decisions
-from npstream.bench.loops import Kind, LoopProcess, LoopSpec, Measured
+from npstream.bench.events import bench_config, bench_events, sample_decisions
+from npstream.bench.loops import LoopKind, LoopProcess, LoopSpec, Measured
 from npstream.bench.probe import Probe
 from npstream.bench.scratch import fill, make_topics, try_remove
 from npstream.bench.stages import STAGES
+from npstream.codec.event import EventFormat
 from npstream.codec.position import encode_position
 from npstream.kafka import KafkaConfig
 from npstream.records import Pointer, Position, Proof, Topics
 from npstream.worker import Limits
 
-KINDS: tuple[Kind, ...] = ("worker", "bare")
+KINDS: tuple[LoopKind, ...] = ("worker", "bare")
 _SAMPLE = 4000
 _PATIENCE_S = 60.0
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,7 @@ class PipelineBench:
     """What to measure, and how much of it."""
 
     bootstrap: str
-    formats: tuple[Format, ...] = ("json", "f32")
+    formats: tuple[EventFormat, ...] = ("json", "f32")
     partitions: int = 4
     events: int = 400_000
     runs: int = 3
@@ -46,7 +45,7 @@ class PipelineBench:
     limits: Limits = field(default_factory=Limits)
 
 
-def bench_pipeline(bench: PipelineBench, progress: Progress) -> list[dict[str, Any]]:
+def bench_pipeline(bench: PipelineBench, progress: Callable[[str], None]) -> list[dict[str, Any]]:
     """One row a format. Raises `Retryable` or `Fatal` when the broker cannot be used or a loop fails."""
     return [_Scene(bench, format_, progress).row() for format_ in bench.formats]
 
@@ -54,7 +53,7 @@ def bench_pipeline(bench: PipelineBench, progress: Progress) -> list[dict[str, A
 class _Scene:
     """One format: its events, its classifier, and fresh topics and a fresh group for each run."""
 
-    def __init__(self, bench: PipelineBench, format_: Format, progress: Progress) -> None:
+    def __init__(self, bench: PipelineBench, format_: EventFormat, progress: Callable[[str], None]) -> None:
         self._bench = bench
         self._format = format_
         self._progress = progress
@@ -80,7 +79,7 @@ class _Scene:
         row["us_per_event"] = {name: round(median(run[name] for run in stages), 3) for name in STAGES}
         return row
 
-    def _speeds(self) -> tuple[dict[Kind, list[float]], list[dict[str, float]]]:
+    def _speeds(self) -> tuple[dict[LoopKind, list[float]], list[dict[str, float]]]:
         """Events a second of each run, and a worker's microseconds an event by stage."""
         filled = self._kafka("events")
         with ExitStack() as stack:
@@ -95,7 +94,7 @@ class _Scene:
         speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
         return speed, [_per_event(found, count) for own, found in runs if own == "worker"]
 
-    def _speed(self, kind: Kind, events: str, ends: dict[int, int]) -> Measured:
+    def _speed(self, kind: LoopKind, events: str, ends: dict[int, int]) -> Measured:
         kafka = self._kafka(f"{kind}-{uuid.uuid4().hex[:4]}", events)
         make_topics(kafka, self._bench.partitions)
         try:
@@ -114,7 +113,7 @@ class _Scene:
                 waits[kind].append(self._wait(kind))
         return waits
 
-    def _wait(self, kind: Kind) -> list[float]:
+    def _wait(self, kind: LoopKind) -> list[float]:
         bench = self._bench
         kafka = self._kafka(f"latency-{kind}-{uuid.uuid4().hex[:4]}")
         make_topics(kafka, bench.partitions)
@@ -130,7 +129,7 @@ class _Scene:
         self._progress(f"{self._format} {kind} at {bench.per_second:g}/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
         return waits
 
-    def _spec(self, kind: Kind, kafka: KafkaConfig, ends: dict[int, int] | None) -> LoopSpec:
+    def _spec(self, kind: LoopKind, kafka: KafkaConfig, ends: dict[int, int] | None) -> LoopSpec:
         return LoopSpec(
             kind=kind, kafka=kafka, config=self._config, answers=self._answers, limits=self._bench.limits, ends=ends
         )

@@ -10,7 +10,7 @@ import click
 from npstream.cli.exits import FAILED
 from npstream.cli.options import echo_json, json_option, label_option
 from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
+from npstream.cli.replaying import EventInput, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
 
@@ -83,7 +83,7 @@ def backtest(
     _stop_if_halted(runs)
 
 
-def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[str, ...]) -> list[_Named]:
+def _all_settings(past: EventInput, configs: tuple[Path, ...], assignments: tuple[str, ...]) -> list[_Named]:
     """Every set of settings to compare, all read before the first run. Raises `SettingsError` with all problems."""
     from npstream.errors import SettingsError
     from npstream.replay.variants import named, variants
@@ -101,7 +101,7 @@ def _all_settings(past: History, configs: tuple[Path, ...], assignments: tuple[s
     return found
 
 
-def _run(name: str, settings: "Settings", past: History, start_from: Path | None, *, quiet: bool) -> "Run":
+def _run(name: str, settings: "Settings", past: EventInput, start_from: Path | None, *, quiet: bool) -> "Run":
     from npstream.replay.replay import replay
     from npstream.replay.report import Run
     from npstream.settings import masked_dump
@@ -148,7 +148,7 @@ def _stop_if_halted(runs: list["Run"]) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _print_plan(past: History, wanted: list[_Named], as_json: bool) -> None:
+def _print_plan(past: EventInput, wanted: list[_Named], as_json: bool) -> None:
     from npstream.replay.forecast import forecast
 
     _, settings = wanted[0]

@@ -12,7 +12,7 @@ from npstream.cli.options import config_option, echo_json, json_option, load_set
 from npstream.cli.tooling import one_partition_option, range_options
 
 if TYPE_CHECKING:
-    from npstream.history.dead_letters import Choice
+    from npstream.history.dead_letters import DeadLetterFilter
     from npstream.port import Log
     from npstream.settings import Settings
 
@@ -168,12 +168,12 @@ def redrive(
 @contextmanager
 def _opened(
     settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
-) -> Iterator[tuple["Log", "Choice"]]:
+) -> Iterator[tuple["Log", "DeadLetterFilter"]]:
     from npstream import app
     from npstream.cli.ranges import moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
     from npstream.errors import UsageError
-    from npstream.history.dead_letters import Choice
+    from npstream.history.dead_letters import DeadLetterFilter
 
     unknown = [reason for reason in reasons if reason not in REASONS]
     if unknown:
@@ -185,4 +185,4 @@ def _opened(
     with closing(app.open_log(settings)) as log:
         if only:
             partitions_of(log, settings.topic_names().events, only)
-        yield log, Choice(only, reasons, **bounds)
+        yield log, DeadLetterFilter(only, reasons, **bounds)

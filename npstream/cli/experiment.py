@@ -108,9 +108,9 @@ def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> 
       npstream experiment streams --data DATA --gates
     """
     from npstream.study import streams as module
-    from npstream.study.datasets import Source
+    from npstream.study.datasets import DatasetSource
 
-    _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
 @experiment.command(epilog=_EXITS)
@@ -145,9 +145,9 @@ def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
       npstream experiment delays --data DATA --gates
     """
     from npstream.study import delays as module
-    from npstream.study.datasets import Source
+    from npstream.study.datasets import DatasetSource
 
-    _run(options, module.study(Source(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
 _permutations = click.option(
@@ -207,9 +207,9 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
       npstream experiment banana --data DATA
     """
     from npstream.study import banana as module
-    from npstream.study.datasets import Source
+    from npstream.study.datasets import DatasetSource
 
-    study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
+    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
     _run(options, study)
 
 
@@ -225,19 +225,19 @@ def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
       npstream experiment large --data DATA --permutations 5
     """
     from npstream.study import large as module
-    from npstream.study.datasets import Source
+    from npstream.study.datasets import DatasetSource
 
-    study = module.study(Source(options.data), names=sets, permutations=permutations, quick=options.quick)
+    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
     _run(options, study)
 
 
 def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> "Study":
     from npstream.study import protocol
     from npstream.study import table as module
-    from npstream.study.datasets import Source
+    from npstream.study.datasets import DatasetSource
 
     return module.study(
-        Source(options.data),
+        DatasetSource(options.data),
         name=name,
         names=sets,
         permutations=permutations,
@@ -248,15 +248,10 @@ def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations
 
 def _run(options: Common, study: "Study", gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
-    from npstream.study.pool import run_all
-    from npstream.study.results import Results
-
     if not study.tasks:
         raise UsageError(f"{study.name}: nothing to run with these options; see --help")
-    results = Results(options.out / f"{study.file}.csv", study.columns, fresh=options.fresh)
     with _bar(study.name) as progress:
-        run_all(study.tasks, results, options.jobs, progress)
-    report = study.report(results.rows(task.key for task in study.tasks))
+        report = study.run(options.out, options.jobs, fresh=options.fresh, progress=progress)
     _write(options.out, study.name, report)
     if options.as_json:
         click.echo(json.dumps({**report.summary, "gates": [gate.to_dict() for gate in report.gates]}, indent=2))
@@ -269,9 +264,9 @@ def _run(options: Common, study: "Study", gates: bool = False) -> None:
 
 
 def _write(out: Path, name: str, report: "Report") -> None:
-    from npstream.report.page import Section, page
+    from npstream.report.page import PageSection, page
 
-    verdicts = [Section(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
+    verdicts = [PageSection(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
     (out / f"{name}.html").write_text(page(f"npstream experiment {name}", [*report.sections, *verdicts]))
     for stem, figure in report.figures.items():
         (out / f"{stem}.svg").write_text(figure + "\n")

@@ -43,7 +43,7 @@ def partitions_option(function: F) -> F:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class EventInput:
     """Where the events are: a file that has been read, or a range of the topic that the settings name."""
 
     file: "EventFile | None"
@@ -105,7 +105,7 @@ def history(
     only: tuple[int, ...],
     partitions: int = 1,
     delay: int = 0,
-) -> History:
+) -> EventInput:
     """What a command line points at, the file read. Raises `UsageError` for what cannot go together."""
     from npstream.cli.ranges import Range
     from npstream.replay.event_file import open_file
@@ -116,4 +116,4 @@ def history(
         raise UsageError("--partitions and --delay spread and delay a file; a topic has its own")
     if file is None and label is not None:
         raise UsageError("--label names a column of a file; the events of a topic say what is a label")
-    return History(None if file is None else open_file(file, label), Range(begin, end, only), partitions, delay)
+    return EventInput(None if file is None else open_file(file, label), Range(begin, end, only), partitions, delay)

@@ -8,7 +8,7 @@ import click
 
 from npstream.cli.options import config_option, echo_json, json_option, label_option, set_option
 from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import History, delay_option, file_argument, history
+from npstream.cli.replaying import EventInput, delay_option, file_argument, history
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
 
@@ -134,7 +134,7 @@ def _size(source: "Source") -> int:
     return sum(end - begin for begin, end in source.ranges.values())
 
 
-def _print(past: History, trained: dict[str, Any], runs: list["Run"], report: Path | None, as_json: bool) -> None:
+def _print(past: EventInput, trained: dict[str, Any], runs: list["Run"], report: Path | None, as_json: bool) -> None:
     from npstream.replay.report import to_csv, to_html, to_json, to_text
 
     if report is not None:

@@ -11,7 +11,7 @@ import yaml
 
 from npstream.cli.options import config_option, echo_json, environment, json_option, label_option, set_option
 from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import History, delay_option, file_argument, history, partitions_option
+from npstream.cli.replaying import EventInput, delay_option, file_argument, history, partitions_option
 from npstream.cli.tooling import range_options
 from npstream.cli.writing import check_writable, write_file
 from npstream.errors import UsageError
@@ -113,7 +113,7 @@ class _Bench:
     settings: "Settings"
 
     @staticmethod
-    def of(past: History, config: Path | None, assignments: tuple[str, ...]) -> "_Bench":
+    def of(past: EventInput, config: Path | None, assignments: tuple[str, ...]) -> "_Bench":
         """Raises `SettingsError`, and `UsageError` where there is nothing to search."""
         from npstream.settings.source import overridden, read_yaml
 
@@ -156,15 +156,16 @@ class _Bench:
 
 
 def _search(
-    search: "Search", past: History, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
+    search: "Search", past: EventInput, settings: "Settings", trials: Path, *, fresh: bool, quiet: bool
 ) -> list["Trial"]:
-    from npstream.replay.trials import Trials
+    from npstream.jobs import Results
+    from npstream.replay.trials import COLUMNS
     from npstream.replay.tune import in_memory, tune
 
     with past.source(settings) as source:
         past.say_columns(settings, quiet=quiet)
         data = in_memory(source)
-    kept = Trials(trials, fresh=fresh)
+    kept = Results(trials, COLUMNS, fresh=fresh)
     compile_kernel(settings.partition_config(), quiet=quiet)
     with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))

@@ -70,6 +70,9 @@ class Kind(IntEnum):
     """A label that brings its features back: learn, publish nothing."""
 
 
+EventFormat = Literal["json", "f32"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventConfig:
     """How the events of one topic are written.
@@ -79,7 +82,7 @@ class EventConfig:
     """
 
     d: int
-    format: Literal["json", "f32"] = "json"
+    format: EventFormat = "json"
     features: tuple[str, ...] | None = None
     external: bool = False
     max_bytes: int = 262_144

@@ -9,12 +9,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.arrays import Features, Signs
 from npstream.codec.decoder import EventConfig
 from npstream.data.columns import NO_LABEL, Chosen, Wanted, choose
 from npstream.errors import UsageError
 
-Features = NDArray[np.float32]
-Labels = NDArray[np.int8]
 _CELLS_MAX = 400_000_000  # 1.6 GB as float32: a wrong file should be refused, not swapped to disk
 _ID_MAX_BYTES = 256
 _WHOLE_DIGITS_MAX = 18  # longer ones may not fit the 64 bits that JSON's readers have for them
@@ -29,7 +28,7 @@ class Rows:
     """
 
     x: Features = field(repr=False)
-    y: Labels | None = field(repr=False)
+    y: Signs | None = field(repr=False)
     ids: list[str | int] | None = field(default=None, repr=False)
     columns: str | None = None
 
@@ -63,7 +62,7 @@ def wrong_width(path: Path, found: int, events: EventConfig, columns: str | None
     return UsageError(f"{path}: has {found} features, the settings say {wanted}{taken}")
 
 
-def read(path: Path) -> tuple[Features, Labels]:
+def read(path: Path) -> tuple[Features, Signs]:
     """Features and labels of one file. Raises `UsageError` naming the file and what is wrong with it."""
     rows = read_rows(path)
     assert rows.y is not None
@@ -93,7 +92,7 @@ def read_rows(path: Path, wanted: Wanted | None = None) -> Rows:
     return Rows(features, None if y is None else _labels(path, y), raw.ids, raw.columns)
 
 
-def _labels(path: Path, y: NDArray[np.float64]) -> Labels:
+def _labels(path: Path, y: NDArray[np.float64]) -> Signs:
     values, counts = np.unique(y, return_counts=True)
     if values.size != 2:
         raise UsageError(f"{path}: needs exactly two label values, found {values[:6].tolist()}")

@@ -12,8 +12,8 @@ from npstream.model import Model, Params
 from npstream.partition import PartitionConfig
 from npstream.replay.replay import Result, replay
 from npstream.replay.source import TopicSource
-from npstream.report.figure import Figure, Line, Rule, svg
-from npstream.report.page import Section, Table, page
+from npstream.report.figure import Figure, Line, ReferenceLine, svg
+from npstream.report.page import PageSection, Table, page
 from npstream.report.rates import Rates, rates
 
 _WINDOW = 6
@@ -112,8 +112,8 @@ def picture(story: Story) -> str:
             x_label="events (thousands)",
             y_label=f"FPR of the last 3,000 events (cut at {top:g})",
             layers=[
-                Rule(y=story.tau, label=f"tau = {story.tau:g}"),
-                Rule(x=story.stream.drift / 1000, label="everything moves"),
+                ReferenceLine(y=story.tau, label=f"tau = {story.tau:g}"),
+                ReferenceLine(x=story.stream.drift / 1000, label="everything moves"),
                 *lines,
             ],
             y_range=(0.0, top * 1.02),
@@ -167,5 +167,5 @@ def report(story: Story) -> str:
         "features move and stretch. The false-positive rate asked for is the dashed line.",
         "npstream's line is a replay of the decisions that the worker published, bit for bit the same.",
     ]
-    section = Section(heading="What was asked, what was held", text=text, tables=[Table(header=header, rows=rows)])
+    section = PageSection(heading="What was asked, what was held", text=text, tables=[Table(header=header, rows=rows)])
     return page("npstream demo", [replace(section, figures=[picture(story)])])

@@ -14,7 +14,7 @@ from npstream.history.published import Published, answers, published
 from npstream.history.rebuild import Past, Walk, first_reachable, start_before, steps
 from npstream.records import Channel, Headers, Output, Position
 
-Plain = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
+RecordContent = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Key, value, headers, timestamp: what bit for bit means."""
 
 _CHANNELS = (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -27,8 +27,8 @@ class Difference:
     channel: Channel
     offset: int
     what: str
-    expected: Plain | None
-    found: Plain | None
+    expected: RecordContent | None
+    found: RecordContent | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _unasked(channel: Channel, found: Published) -> Difference:
     return Difference(channel, found.answers, f"(log offset {record.offset}) {what}", None, got)
 
 
-def _what(expected: Plain, got: Plain) -> str:
+def _what(expected: RecordContent, got: RecordContent) -> str:
     names = ("key", "value", "headers", "timestamp")
     differing = [name for name, a, b in zip(names, expected, got, strict=True) if a != b]
     return f"has another {' and '.join(differing)}"
@@ -176,5 +176,5 @@ def earliest(past: Past) -> int:
     return first if ends.begin == 0 or oldest is None else max(first, answers(oldest.headers))
 
 
-def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> Plain:
+def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> RecordContent:
     return key, value, tuple((name, content) for name, content in headers), timestamp_ms

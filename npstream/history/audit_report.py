@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npstream.data.lines import text_of
-from npstream.history.audit import Difference, Plain, Verdict
+from npstream.history.audit import Difference, RecordContent, Verdict
 from npstream.records import Channel
 
 _WORDS = {Channel.DECISIONS: "decision", Channel.DEAD_LETTERS: "dead letter"}
@@ -59,7 +59,7 @@ def _difference_text(partition: int, found: Difference) -> str:
     )
 
 
-def _plain_text(plain: Plain | None) -> str:
+def _plain_text(plain: RecordContent | None) -> str:
     if plain is None:
         return "no record"
     key, value, headers, timestamp_ms = plain
@@ -93,7 +93,7 @@ def _difference_json(found: Difference) -> dict[str, Any]:
     }
 
 
-def _plain_json(plain: Plain | None) -> dict[str, Any] | None:
+def _plain_json(plain: RecordContent | None) -> dict[str, Any] | None:
     if plain is None:
         return None
     key, value, headers, timestamp_ms = plain

@@ -16,7 +16,7 @@ _VALUE_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DeadLetterFilter:
     """Which dead letters are meant; empty and None mean all. Offsets are those of the events."""
 
     partitions: tuple[int, ...] = ()
@@ -37,7 +37,7 @@ class Choice:
         )
 
 
-def chosen(log: Log, choice: Choice) -> Iterator[DeadLetter]:
+def chosen(log: Log, choice: DeadLetterFilter) -> Iterator[DeadLetter]:
     """The dead letters that are meant, partition after partition. Raises `UsageError` on a record that is none.
 
     An event that was refused again after a rollback has several; the first counts. An event of another

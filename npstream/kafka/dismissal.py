@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from npstream.errors import Retryable
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, member_settings
-from npstream.kafka.errors import translate
+from npstream.kafka.errors import translate, translated
 from npstream.kafka.messages import is_passing
 
 _DOING = "taking over the places of dead workers"
@@ -70,7 +70,7 @@ class _Impostor:
 
     def join(self) -> None:
         """Ask for the place; it is given inside `poll`."""
-        with self._translated():
+        with translated(_DOING, self._config):
             self._consumer.subscribe([self._config.topics.events], on_assign=_start_at_the_end)
 
     def joined(self) -> bool:
@@ -79,12 +79,12 @@ class _Impostor:
 
     def leave(self) -> None:
         """Give the place up. Unlike close, this makes a static member leave."""
-        with self._translated():
+        with translated(_DOING, self._config):
             self._consumer.unsubscribe()
 
     def poll(self) -> None:
         """Let the client work for a moment."""
-        with self._translated():
+        with translated(_DOING, self._config):
             message = self._consumer.poll(_POLL_S)
         error = None if message is None else message.error()
         if error is not None and not is_passing(error):
@@ -93,13 +93,6 @@ class _Impostor:
     def close(self) -> None:
         """Let go of connections. Never raises."""
         close_quietly("impostor", self._consumer.close, _CLOSE_S)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (KafkaException, SystemError, RuntimeError) as error:
-            raise translate(error, _DOING, self._config) from error
 
 
 @contextmanager

@@ -7,6 +7,8 @@ some times, is whatever is not listed.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -237,6 +239,15 @@ def translate(
         named = Refused(text, partition, STRIKES)
     named.cause = found.name()
     return named
+
+
+@contextmanager
+def translated(doing: str, config: KafkaConfig) -> Iterator[None]:
+    """Raise ours for what a client raises: a closed or broken one has RuntimeError and SystemError too."""
+    try:
+        yield
+    except (KafkaException, SystemError, RuntimeError) as error:
+        raise translate(error, doing, config) from error
 
 
 def _underlying(error: KafkaError) -> int:

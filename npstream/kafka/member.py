@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
 from npstream.kafka.config import KafkaConfig, common_settings, member_settings
 from npstream.kafka.connect import events_topic_id
-from npstream.kafka.errors import translate
+from npstream.kafka.errors import translate, translated
 from npstream.kafka.group import GroupView, View
 from npstream.kafka.messages import headers_of, is_passing, read_problem, speaks_of_partition
 from npstream.kafka.orphans import OrphanWatch
@@ -68,7 +68,7 @@ class Member:
         """Join the group; assignments come inside `poll`."""
         self._listener = listener
         self._topic_id = events_topic_id(self._admin, self._config, self._sink)
-        with self._translated("joining the group"):
+        with translated("joining the group", self._config):
             self._consumer.subscribe(
                 [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
             )
@@ -90,10 +90,10 @@ class Member:
         self._let_go.clear()
         self._rewind.clear()
         self._report_unreadable()
-        with self._translated("looking at the group"):
+        with translated("looking at the group", self._config):
             self._look_around()
             self._pause_in_client()
-        with self._translated("reading events"):
+        with translated("reading events", self._config):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()
             batches = self._batches(messages)
@@ -143,7 +143,7 @@ class Member:
         ready = sorted(partition for partition in self._waiting if partition < served)
         self._waiting.difference_update(ready)
         starts = self._listener.on_assigned(ready)
-        with self._translated("taking up new partitions"):
+        with translated("taking up new partitions", self._config):
             for partition in ready:
                 start = starts[partition]
                 if start is not None:
@@ -302,13 +302,6 @@ class Member:
     def _raise_kept(self) -> None:
         if self._kept is not None:
             raise self._kept
-
-    @contextmanager
-    def _translated(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except (KafkaException, SystemError, RuntimeError) as error:
-            raise translate(error, doing, self._config) from error
 
     def close(self, timeout_s: float) -> None:
         """Leave the group after the listener has given up its partitions; a static member keeps its place."""

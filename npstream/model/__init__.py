@@ -7,9 +7,10 @@
 -1
 """
 
+from npstream.model.kernel import Operations, Outcome
 from npstream.model.model import Model
-from npstream.model.outcome import Op, Outcome, Reason
+from npstream.model.outcome import Op, Reason
 from npstream.model.params import ALGORITHM, MUTABLE, Params
 from npstream.model.seed import seeded
 
-__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Outcome", "Params", "Reason", "seeded"]
+__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Operations", "Outcome", "Params", "Reason", "seeded"]

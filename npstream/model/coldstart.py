@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
+from npstream.arrays import Floats
 from npstream.jit import jit
 from npstream.model.generator import cauchy, normal
-from npstream.model.threshold import Floats
 
 RBF, LAPLACIAN, MATERN = range(3)
 

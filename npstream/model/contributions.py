@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats
 from npstream.model.model import Model
 from npstream.model.scaler import standardise, to_unit_norm
-from npstream.model.threshold import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats
 from npstream.errors import SettingsError
-from npstream.model.threshold import Floats
 
 Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
 

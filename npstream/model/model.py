@@ -8,14 +8,16 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats
 from npstream.errors import SettingsError
 from npstream.jit import DISABLED
 from npstream.model import coldstart, kernel
 from npstream.model import threshold as gate
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
+from npstream.model.kernel import KernelParams, Operations, Outcome
 from npstream.model.network import BIAS, GAMMA, PRIOR
-from npstream.model.outcome import Op, Outcome, empty_rows
+from npstream.model.outcome import Op, empty_outcome
 from npstream.model.params import Params
 from npstream.model.state import (
     Array,
@@ -26,7 +28,6 @@ from npstream.model.state import (
     state_digest,
     state_from_bytes,
 )
-from npstream.model.threshold import Floats
 
 # Under Adagrad the directions learn at their own rate, eta * 10 / sqrt(d).
 _ALPHA_GAIN = 10.0
@@ -42,7 +43,7 @@ class Model:
     use by two threads at once; the compiled call releases the GIL.
     """
 
-    def __init__(self, params: Params, state: kernel.State, features: Sequence[str] | None = None) -> None:
+    def __init__(self, params: Params, state: kernel.ModelState, features: Sequence[str] | None = None) -> None:
         self.params = params
         self.features = features_of(features, params.d)
         self._state = state
@@ -52,7 +53,7 @@ class Model:
             if params.preset == "paper"
             else gate.rule_of(params.tau, params.budget, params.charge)
         )
-        self._plan = _plan_of(params, int(state.clock[kernel.STREAM]))
+        self._kernel_params = _kernel_params(params, int(state.clock[kernel.STREAM]))
 
     @classmethod
     def create(cls, params: Params, stream: int = 0, *, features: Sequence[str] | None = None) -> Self:
@@ -78,21 +79,11 @@ class Model:
 
     # Batches
 
-    def run(
-        self,
-        code: npt.NDArray[np.int8],
-        x: npt.NDArray[np.float32],
-        score: Floats,
-        y: npt.NDArray[np.int8],
-        slot: npt.NDArray[np.int32],
-        decided: npt.NDArray[np.int8],
-    ) -> Outcome:
-        """Run n operations in order in one compiled call, the GIL released.
+    def run(self, operations: Operations, decided: npt.NDArray[np.int8]) -> Outcome:
+        """Run operations in order in one compiled call, the GIL released.
 
-        `code` int8[n] of `Op`; `x` float32[n, d] features; `score` float64[n] for
-        preset external (else unused); `y` int8[n], 1 or -1 where the operation
-        learns; `slot` int32[n] place in `decided` or -1; `decided` int8[capacity],
-        the published decisions of waiting observations, kept by the caller.
+        `decided` int8[capacity] holds the published decisions of waiting
+        observations by their slot; the caller keeps it.
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
         withheld alarms; without a slot nobody will label it, so its alarm is not
@@ -102,12 +93,12 @@ class Model:
         (`learning=False`) still charges the budget and counts. Shapes and values
         are trusted.
         """
-        rows = empty_rows(code.size)
-        feed = kernel.Feed(_owned(code), _owned(x), _owned(score), _owned(y), _owned(slot), decided)
+        outcome = empty_outcome(operations.code.size)
+        owned = Operations._make(_owned(column) for column in operations)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
-            kernel.run(feed, self._plan, self._rule, self._state, self._work, rows)
-        return Outcome(*rows)
+            kernel.run(owned, decided, self._kernel_params, self._rule, self._state, self._work, outcome)
+        return outcome
 
     def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:
         """Test, then train, over rows in order: each is decided by what was learned before it."""
@@ -264,7 +255,8 @@ class Model:
 
     def _run_all(self, op: int, rows: npt.NDArray[np.float32], scores: Floats, labels: npt.NDArray[np.int8]) -> Outcome:
         n = len(rows)
-        return self.run(np.full(n, op, np.int8), rows, scores, labels, np.full(n, -1, np.int32), np.empty(0, np.int8))
+        operations = Operations(np.full(n, op, np.int8), rows, scores, labels, np.full(n, -1, np.int32))
+        return self.run(operations, np.empty(0, np.int8))
 
     def _rows(self, X: npt.ArrayLike) -> tuple[npt.NDArray[np.float32], Floats]:
         """Features (none for external) and scores (zero unless external) of a batch."""
@@ -280,11 +272,11 @@ class Model:
 
 
 def _owned(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The array, copied if it is read-only or not contiguous: every other kind would be compiled for anew."""
+    """The array, copied if it is read-only or not contiguous: every other kind would be compiled again."""
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")
 
 
-def _draw(params: Params, key: np.uint64, state: kernel.State) -> None:
+def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:
     net = state.net
     kind = ("rbf", "laplacian", "matern").index(params.kernel)
     draws = coldstart.draw_directions(key, kind, params.g, params.preset == "plus", net.alpha)
@@ -297,11 +289,11 @@ def _key(seed: int, stream: int) -> np.uint64:
     return np.uint64(key_of(np.uint64(seed), np.uint64(stream)))
 
 
-def _plan_of(params: Params, stream: int) -> kernel.Plan:
+def _kernel_params(params: Params, stream: int) -> KernelParams:
     with np.errstate(over="ignore"):
         key = _key(params.seed, stream)
     features = max(params.d, 1)
-    return kernel.Plan(
+    return KernelParams(
         preset=("plus", "paper", "external").index(params.preset),
         input=("raw", "unit", "zscore").index(params.input),
         scale=1.0 / math.sqrt(params.D) if params.preset == "paper" else 1.0,

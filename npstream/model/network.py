@@ -11,10 +11,10 @@ vector code. Equation numbers are those of Can and Ozkan (2020).
 import math
 from typing import NamedTuple
 
+from npstream.arrays import Floats
 from npstream.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
 from npstream.model.maths import sincos
-from npstream.model.threshold import Floats
 
 # head: Lagrange multiplier, share of targets, output bias and its accumulator.
 GAMMA, PRIOR, BIAS, BIAS_ACC = range(4)

@@ -1,14 +1,11 @@
-"""What a model is asked to do with each row of a batch, and what it answers."""
+"""What a model can be asked to do with each row of a batch, and why it decides as it does."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from npstream.model import kernel
 from npstream.model import threshold as gate
-from npstream.model.threshold import Floats, Ints
 
 
 class Op(IntEnum):
@@ -19,7 +16,7 @@ class Op(IntEnum):
     SCORE_LEARN = kernel.SCORE_LEARN
     """Score and decide, then learn from the label that came along."""
     LEARN = kernel.LEARN
-    """The label of an observation decided earlier: score it anew, learn."""
+    """The label of an observation decided earlier: score it again, learn."""
     RELEASE = kernel.RELEASE
     """An observation will never get a label: its alarm is no longer outstanding."""
 
@@ -34,27 +31,9 @@ class Reason(IntEnum):
     """Never made here: for events that could not be decoded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What each row of a batch found, before it learned; one entry per row.
-
-    `decision` is 1 or -1 (0 for RELEASE), for LEARN the published one. `score`
-    and `reason` of a LEARN row are the current model's. `threshold`, `gamma`,
-    `fpr` (recent estimate) and `t` (events learned so far) are those decided with.
-    """
-
-    decision: npt.NDArray[np.int8]
-    reason: npt.NDArray[np.int8]
-    score: Floats
-    threshold: Floats
-    gamma: Floats
-    fpr: Floats
-    t: Ints
-
-
-def empty_rows(n: int) -> kernel.Rows:
-    """Room for the answers of n operations."""
-    return kernel.Rows(
+def empty_outcome(n: int) -> kernel.Outcome:
+    """Room for what n operations find."""
+    return kernel.Outcome(
         decision=np.empty(n, np.int8),
         reason=np.empty(n, np.int8),
         score=np.empty(n, np.float64),

@@ -6,9 +6,9 @@ from it; lowest and highest winsorised value in one-class mode.
 
 import math
 
+from npstream.arrays import Floats
 from npstream.jit import jit
 from npstream.model.lanes import lane_sum
-from npstream.model.threshold import Floats
 
 # One outlier must neither reach a sinusoid's far phase nor blow up the moments.
 _CLIP = 5.0

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.errors import StateCorrupt
-from npstream.model.kernel import CLOCKS, Scaler, State
+from npstream.model.kernel import CLOCKS, ModelState, Scaler
 from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
 from npstream.model.threshold import LEVELS, TALLIES
@@ -30,7 +30,7 @@ from npstream.model.threshold import LEVELS, TALLIES
 Array = npt.NDArray[Any]
 
 
-def empty_state(params: Params) -> State:
+def empty_state(params: Params) -> ModelState:
     """All arrays of a model with these parameters, zero."""
     networked = params.preset != "external"
     d, units = (params.d, params.D) if networked else (0, 0)
@@ -38,7 +38,7 @@ def empty_state(params: Params) -> State:
     moments = d if params.input == "zscore" or params.one_class else 0
     reach = d if params.one_class else 0
     f8 = np.float64
-    return State(
+    return ModelState(
         level=np.zeros(LEVELS, f8),
         tally=np.zeros(TALLIES, np.int64),
         clock=np.zeros(CLOCKS, np.int64),
@@ -62,12 +62,12 @@ def scratch_for(params: Params) -> Scratch:
     return Scratch(*(np.zeros(size, np.float64) for size in (params.d, params.d, params.d, units, units, units)))
 
 
-def named_arrays(state: State) -> dict[str, Array]:
+def named_arrays(state: ModelState) -> dict[str, Array]:
     """The arrays in canonical order, by name, without the empty ones. Views, not copies."""
     return {name: array for name, array in _all_arrays(state) if array.size}
 
 
-def _all_arrays(state: State) -> Iterator[tuple[str, Array]]:
+def _all_arrays(state: ModelState) -> Iterator[tuple[str, Array]]:
     net, scaler = state.net, state.scaler
     yield from (("level", state.level), ("tally", state.tally), ("clock", state.clock), ("head", net.head))
     yield from (("window", state.window), ("alpha", net.alpha), ("wc", net.wc), ("ws", net.ws))
@@ -76,17 +76,17 @@ def _all_arrays(state: State) -> Iterator[tuple[str, Array]]:
     yield from (("low", scaler.low), ("high", scaler.high))
 
 
-def state_bytes(state: State) -> bytes:
+def state_bytes(state: ModelState) -> bytes:
     """The canonical bytes; equal states have equal bytes on every machine."""
     return b"".join(_little(array).tobytes() for array in named_arrays(state).values())
 
 
-def state_digest(state: State) -> str:
+def state_digest(state: ModelState) -> str:
     """32 hex digits of the canonical bytes."""
     return hashlib.blake2b(state_bytes(state), digest_size=16).hexdigest()
 
 
-def state_from_bytes(params: Params, data: bytes) -> State:
+def state_from_bytes(params: Params, data: bytes) -> ModelState:
     """The inverse of `state_bytes`. Raises `StateCorrupt` when the bytes cannot be such a state."""
     state = empty_state(params)
     arrays = named_arrays(state)

@@ -20,12 +20,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from npstream.arrays import Floats, Ints
 from npstream.jit import jit
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # level: threshold, running mean and mean absolute deviation of negative scores, bucket, recent rates.
 Q, CENTRE, SCALE, BUCKET, FPR, TPR = range(6)

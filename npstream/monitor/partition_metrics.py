@@ -17,7 +17,6 @@ from npstream.report.intervals import wilson
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan")
 _DECISIONS = (("1", "score"), ("-1", "score"), ("-1", "warmup"), ("-1", "budget"), ("1", "invalid"), ("-1", "invalid"))
 _OUTCOMES = (("target", "1"), ("target", "-1"), ("non_target", "1"), ("non_target", "-1"))
-_UNKNOWN_REASON = "other"
 
 _Child = TypeVar("_Child", Counter, Gauge, Histogram)
 
@@ -64,7 +63,7 @@ class PartitionMetrics:
         self._labels = {fate: counter("npstream_labels_total", fate) for fate in FATES}
         self._outcomes = {kind: counter("npstream_outcomes_total", *kind) for kind in _OUTCOMES}
         self._observations = {fate: counter("npstream_observations_total", fate) for fate in ("expired", "duplicate")}
-        self._dead = {reason: counter("npstream_dead_letters_total", reason) for reason in (*REASONS, _UNKNOWN_REASON)}
+        self._dead = {reason: counter("npstream_dead_letters_total", reason) for reason in REASONS}
         self._rates = {
             (rate, span): tuple(gauge(f"npstream_{rate}{end}_ratio", span) for end in ("", "_lower", "_upper"))
             for rate in ("fpr", "tpr")
@@ -98,13 +97,6 @@ class PartitionMetrics:
         """Count from here on: what was replayed was counted by the worker that decided it."""
         self._seen = reading
 
-    def count_bad(self, reasons: Sequence[str], answers: Sequence[str]) -> None:
-        """Count dead letters by reason, and the decisions ("1", "-1") published on bad events."""
-        for reason in reasons:
-            self._dead.get(reason, self._dead[_UNKNOWN_REASON]).inc()
-        for answer in answers:
-            self._decisions[answer, "invalid"].inc()
-
     def count_checkpoint(self, saved_bytes: int) -> None:
         """Count a committed snapshot."""
         self._checkpoints.inc()
@@ -126,6 +118,11 @@ class PartitionMetrics:
         self._decisions["-1", "score"].inc(added["decisions"] - added["alarms"] - withheld)
         self._decisions["-1", "warmup"].inc(added["withheld_warmup"])
         self._decisions["-1", "budget"].inc(added["withheld_budget"])
+        for (reason, decision), count in after.bad_events.items():
+            fresh = count - before.bad_events.get((reason, decision), 0)
+            self._dead[reason].inc(fresh)
+            if decision != "none":
+                self._decisions[decision, "invalid"].inc(fresh)
         for fate, child in self._labels.items():
             child.inc(added[f"labels_{fate}"])
         for fate, child in self._observations.items():

@@ -1,16 +1,14 @@
 """The observer behind the dashboard: what the worker tells goes to the pulse, the board and the metrics."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
-from npstream.codec.dead_letters import REASON_HEADER
-from npstream.codec.decisions import decode_decision
 from npstream.monitor.boundary import ModelDesk
 from npstream.monitor.metrics import Metrics
 from npstream.monitor.status import Identity, StatusBoard
 from npstream.monitor.watchdog import Pulse
 from npstream.observe import Observer, Reading
-from npstream.records import Channel, Output, Share
+from npstream.records import Share
 
 
 class Recorder(Observer):
@@ -79,13 +77,11 @@ class Recorder(Observer):
         self.board.processed(partition, last_timestamp_ms)
 
     def committed(self, shares: list[Share], seconds: float) -> None:
-        """Take the time, and note what readings do not tell: reasons of dead letters, sizes of snapshots."""
+        """Take the time, and note what readings do not have: the sizes of snapshots."""
         self.pulse.beat()
         self.metrics.transaction.observe(seconds)
         self.board.committed()
         for share in shares:
-            if _any_dead_letter(share.outputs):
-                self.metrics.partition(share.partition).count_bad(*reasons_and_answers(share.outputs))
             if share.chunks:
                 self._saved_bytes[share.partition] = sum(len(value) for _, value in share.chunks)
                 self.metrics.partition(share.partition).count_checkpoint(self._saved_bytes[share.partition])
@@ -109,33 +105,3 @@ class Recorder(Observer):
         self.pulse.beat()
         self.metrics.session_ended(cause)
         self.board.session_ended(cause)
-
-
-def _any_dead_letter(outputs: Sequence[Output]) -> bool:
-    # Looks at every decision, hence by place and identity: by name and value it costs fifteen times as much.
-    dead = Channel.DEAD_LETTERS
-    return bool([output for output in outputs if output[0] is dead])
-
-
-def reasons_and_answers(outputs: Sequence[Output]) -> tuple[list[str], list[str]]:
-    """The reasons of the dead letters among outputs, and the decisions ("1", "-1") published on bad events.
-
-    A bad event's decision directly follows its dead letter, so only those are looked at.
-    """
-    reasons: list[str] = []
-    answers: list[str] = []
-    after_letter = False
-    for output in outputs:
-        if output.channel == Channel.DEAD_LETTERS:
-            reasons.append(_reason(output))
-        elif after_letter:
-            decision = decode_decision(output.value)
-            if decision.reason == "invalid":
-                answers.append(str(decision.decision))
-        after_letter = output.channel == Channel.DEAD_LETTERS
-    return reasons, answers
-
-
-def _reason(letter: Output) -> str:
-    # An event that failed before and was sent back has the header twice; the last one is ours.
-    return next((text or b"").decode() for name, text in reversed(letter.headers) if name == REASON_HEADER)

@@ -5,24 +5,11 @@ that expire when it arrives, then its own). The plan only collects; the kernel
 then runs it in one compiled call.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model import Op, Outcome
-from npstream.partition.pending import Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Operations:
-    """Arrays for `Model.run`, one row an operation."""
-
-    code: npt.NDArray[np.int8]
-    x: npt.NDArray[np.float32]
-    score: npt.NDArray[np.float64]
-    y: npt.NDArray[np.int8]
-    slot: npt.NDArray[np.int32]
+from npstream.model import Op, Operations, Outcome
+from npstream.partition.pending import ParkedObservation
 
 
 class Plan:
@@ -33,7 +20,7 @@ class Plan:
         self._y: list[int] = []
         self._slot: list[int] = []
         self._event: list[int] = []
-        self._parked: list[tuple[int, Entry]] = []
+        self._parked: list[tuple[int, ParkedObservation]] = []
         self.events: list[int] = []
         self.deciding: list[int] = []
 
@@ -51,12 +38,12 @@ class Plan:
         """Learn from features that came back with their label."""
         self._add(Op.LEARN, y, slot, event)
 
-    def learn_parked(self, entry: Entry, y: int) -> None:
+    def learn_parked(self, entry: ParkedObservation, y: int) -> None:
         """Learn from an observation that waited."""
         self._parked.append((len(self._code), entry))
         self._add(Op.LEARN, y, entry.slot, -1)
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: ParkedObservation) -> None:
         """Let an observation go that no label came for."""
         self._parked.append((len(self._code), entry))
         self._add(Op.RELEASE, 0, entry.slot, -1)
@@ -93,12 +80,4 @@ def all_labelled(x: npt.NDArray[np.float32], score: npt.NDArray[np.float64], y: 
 
 def rows_of(outcome: Outcome, operations: list[int]) -> Outcome:
     """Those rows of an outcome, in this order."""
-    return Outcome(
-        outcome.decision[operations],
-        outcome.reason[operations],
-        outcome.score[operations],
-        outcome.threshold[operations],
-        outcome.gamma[operations],
-        outcome.fpr[operations],
-        outcome.t[operations],
-    )
+    return Outcome._make(column[operations] for column in outcome)

@@ -17,7 +17,7 @@ _OUTPUT: Callable[[tuple[object, ...]], Output] = partial(tuple.__new__, Output)
 """An `Output` of its fields as one tuple: what its constructor does, without a Python call for each record."""
 
 
-class Publisher:
+class OutputBuilder:
     """Knows the words of one partition's decisions under one set of parameters."""
 
     def __init__(self, config: PartitionConfig, topic: str, partition: int) -> None:
@@ -37,18 +37,7 @@ class Publisher:
         if len(events) != len(records):
             records, ids = [records[event] for event in events], [ids[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
-        values = encode_decisions(
-            self._named(ids, offsets),
-            outcome.decision,
-            outcome.reason,
-            outcome.score,
-            outcome.threshold,
-            outcome.gamma,
-            outcome.fpr,
-            outcome.t,
-            tau=self._tau,
-            model=self._model,
-        )
+        values = encode_decisions(self._named(ids, offsets), *outcome, tau=self._tau, model=self._model)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
         columns = zip(

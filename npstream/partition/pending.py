@@ -32,7 +32,7 @@ _LABELLED, _EXPIRED = 1, 0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ParkedObservation:
     """One parked observation on its way out: its slot, and copies of what the slot held."""
 
     slot: int
@@ -78,12 +78,12 @@ class Pending:
         # `decided` stays as it is: an operation planned earlier in this batch may still read the slot's last tenant.
         return slot
 
-    def take(self, key: bytes) -> Entry:
+    def take(self, key: bytes) -> ParkedObservation:
         """Remove the observation a label has come for."""
         self._remember(key, _LABELLED)
         return self._leave(self._slots.pop(key))
 
-    def expire(self, count: int, clock: int) -> Iterator[Entry]:
+    def expire(self, count: int, clock: int) -> Iterator[ParkedObservation]:
         """Remove, oldest first, what has waited longer than the rules allow at this event."""
         events, seconds = self._config.expire_events, self._config.expire_seconds
         if events is None and seconds is None:
@@ -96,7 +96,7 @@ class Pending:
                 return
             yield self.evict()
 
-    def evict(self) -> Entry:
+    def evict(self) -> ParkedObservation:
         """Remove the oldest observation; its label, should it still come, will be late."""
         key, slot = self._slots.popitem(last=False)
         self._remember(key, _EXPIRED)
@@ -126,9 +126,9 @@ class Pending:
             self._remember(key, _LABELLED)
         return y
 
-    def _leave(self, slot: int) -> Entry:
+    def _leave(self, slot: int) -> ParkedObservation:
         self._free.append(slot)
-        return Entry(slot, self._x[slot].copy(), float(self._score[slot]))
+        return ParkedObservation(slot, self._x[slot].copy(), float(self._score[slot]))
 
     def _remember(self, key: bytes, how: int) -> None:
         self._gone.pop(key, None)

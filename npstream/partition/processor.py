@@ -5,6 +5,7 @@ the same snapshot bytes, however the records are batched and on whatever CPU.
 It touches only its own memory: no clock, no I/O, no randomness.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,9 +21,9 @@ from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
-from npstream.partition.operations import Operations, Plan, all_labelled, rows_of
-from npstream.partition.outputs import Publisher
-from npstream.partition.pending import Entry, Pending, id_hash
+from npstream.partition.operations import Plan, all_labelled, rows_of
+from npstream.partition.outputs import OutputBuilder
+from npstream.partition.pending import ParkedObservation, Pending, id_hash
 from npstream.partition.proof import Chain
 from npstream.records import Output, Proof, Record
 
@@ -53,6 +54,8 @@ class PartitionProcessor:
         self._next_offset = next_offset
         self.model = model
         self.tally = Tally()
+        self.bad_events: Counter[tuple[str, str]] = Counter()
+        """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
         self._chain = Chain()
         self._clock_ms = -1
@@ -62,7 +65,7 @@ class PartitionProcessor:
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
         self._decoder = EventDecoder(config.events)
-        self._publisher = Publisher(config, self.address[1], self.partition)
+        self._publisher = OutputBuilder(config, self.address[1], self.partition)
         if self._cap.share != config.dead_letter_cap:
             # A new block: what the old cap let through must not be held against the new one.
             self._cap = DeadLetterCap(config.dead_letter_cap)
@@ -118,7 +121,7 @@ class PartitionProcessor:
         self._cap.count(n)
         self._age(records)
         self.tally.labels_with_event += n
-        outcome = self._run(all_labelled(decoded.x, decoded.score, decoded.y))
+        outcome = self.model.run(all_labelled(decoded.x, decoded.score, decoded.y), self.pending.decided)
         return self._publish(records, decoded, outcome, range(n), n)
 
     def _process_mixed(self, records: Sequence[Record], decoded: Decoded) -> tuple[list[Output], int]:
@@ -136,13 +139,8 @@ class PartitionProcessor:
             else:
                 done = event
                 break
-        outcome = rows_of(self._run(plan.operations(decoded.x, decoded.score)), plan.deciding)
-        return self._publish(records, decoded, outcome, plan.events, done), done
-
-    def _run(self, operations: Operations) -> Outcome:
-        return self.model.run(
-            operations.code, operations.x, operations.score, operations.y, operations.slot, self.pending.decided
-        )
+        outcome = self.model.run(plan.operations(decoded.x, decoded.score), self.pending.decided)
+        return self._publish(records, decoded, rows_of(outcome, plan.deciding), plan.events, done), done
 
     def _handle(self, plan: Plan, event: int, kind: int, record: Record, decoded: Decoded) -> None:
         y = int(decoded.y[event])
@@ -210,7 +208,7 @@ class PartitionProcessor:
         for entry in self.pending.expire(self.tally.events, self._clock_ms):
             self._let_go(plan, entry)
 
-    def _let_go(self, plan: Plan, entry: Entry) -> None:
+    def _let_go(self, plan: Plan, entry: ParkedObservation) -> None:
         self.tally.observations_expired += 1
         if self.config.labels.on_expiry == "negative":
             plan.learn_parked(entry, -1)
@@ -228,7 +226,9 @@ class PartitionProcessor:
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
         for event in range(done):
             if event in decoded.errors:
-                by_event[event] = self._publisher.bad(records[event], decoded, event)
+                by_event[event] = outputs = self._publisher.bad(records[event], decoded, event)
+                published = self.config.on_bad_event if len(outputs) > 1 else "none"
+                self.bad_events[decoded.errors[event].reason, published] += 1
         return [output for event in sorted(by_event) for output in by_event[event]]
 
     def proof(self) -> Proof:
@@ -297,4 +297,4 @@ class PartitionProcessor:
         plan = Plan()
         self._let_go(plan, self.pending.evict())
         empty = self._decoder.decode(())
-        self._run(plan.operations(empty.x, empty.score))
+        self.model.run(plan.operations(empty.x, empty.score), self.pending.decided)

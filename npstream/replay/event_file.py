@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from npstream import client
+from npstream.arrays import Features, Signs
 from npstream.codec.decoder import EventConfig
 from npstream.data import files
 from npstream.data.columns import NO_LABEL, Wanted
@@ -48,7 +49,7 @@ class RowsFile:
         x, y = self._fitting(events)
         return ArraySource(x, y, partitions, delay, topic=topic)
 
-    def _fitting(self, events: EventConfig) -> tuple[files.Features, files.Labels]:
+    def _fitting(self, events: EventConfig) -> tuple[Features, Signs]:
         rows = self.rows(events.features)
         files.check_width(self.path, rows, events)
         if rows.y is None:

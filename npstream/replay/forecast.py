@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
+from npstream.codec.event import EventFormat
 from npstream.partition import PartitionConfig
 from npstream.records import Batch
 from npstream.replay.replay import replay
@@ -32,7 +32,7 @@ class _Beginning:
     count: int
 
     @property
-    def format(self) -> Literal["json", "f32"] | None:
+    def format(self) -> EventFormat | None:
         return self.source.format
 
     @property

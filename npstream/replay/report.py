@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from npstream.replay.replay import PartitionResult, Result
-from npstream.report.figure import Band, Figure, Layer, Line, Rule, svg
+from npstream.report.figure import Band, Figure, Layer, Line, ReferenceLine, svg
 from npstream.report.intervals import wilson
-from npstream.report.page import Section, Table, page, text_table
+from npstream.report.page import PageSection, Table, page, text_table
 from npstream.report.rates import Rates
 
 _HEADER = (
@@ -152,7 +152,7 @@ def to_csv(runs: Sequence[Run]) -> str:
 
 def to_html(runs: Sequence[Run], source: str) -> str:
     """One self-contained page."""
-    overview = Section(
+    overview = PageSection(
         heading="Comparison",
         text=[f"{source}. Rates count labelled decisions; intervals are Wilson's at 95%."],
         tables=[Table(header=_HEADER, rows=[_row(run) for run in runs])],
@@ -183,12 +183,12 @@ def _roc(runs: Sequence[Run]) -> list[str]:
     return [svg(figure)] if lines else []
 
 
-def _details(run: Run) -> Section:
+def _details(run: Run) -> PageSection:
     result = run.result
     rows = [[str(p.partition), str(p.tally.events), *_rates_cells(p.rates, run.tau)] for p in result.partitions]
     rows.append(["all", str(sum(p.tally.events for p in result.partitions)), *_rates_cells(result.rates, run.tau)])
     quarters = [[f"quarter {i + 1}", *_rates_cells(q, run.tau)] for i, q in enumerate(result.quarters)]
-    return Section(
+    return PageSection(
         heading=run.name,
         text=[f"digest {result.digest}, {result.events} events in {run.seconds:.1f} s"],
         tables=[
@@ -237,7 +237,7 @@ def _group_line(group: Sequence[tuple[float, Rates]], what: str) -> list[Layer]:
 
 
 def _fpr_layers(partitions: Sequence[PartitionResult], tau: float) -> list[Layer]:
-    layers: list[Layer] = [Rule(y=tau, label=f"tau = {tau:g}")]
+    layers: list[Layer] = [ReferenceLine(y=tau, label=f"tau = {tau:g}")]
     if len(partitions) == 1:
         samples = [sample for sample in partitions[0].samples if sample.rates.negatives]
         ends = [wilson(sample.rates.false_positives, sample.rates.negatives) for sample in samples]

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.codec.event import EventFormat
 from npstream.port import Log
 from npstream.records import Batch, Channel, Headers, Record
 
@@ -27,7 +28,7 @@ class Source(Protocol):
     """Events of some partitions, in order within each."""
 
     @property
-    def format(self) -> Literal["json", "f32"] | None:
+    def format(self) -> EventFormat | None:
         """The format of the values; None when it is the topic's own."""
 
     @property

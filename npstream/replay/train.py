@@ -10,11 +10,13 @@ from npstream.replay.replay import FILE_TOPIC, Result, adapt, replay
 from npstream.replay.source import ArraySource, Source
 from npstream.replay.split import as_one
 
-Progress = Callable[[int], None]
-
 
 def train(
-    config: PartitionConfig, source: Source, *, group: str = "train", progress: Progress = lambda records: None
+    config: PartitionConfig,
+    source: Source,
+    *,
+    group: str = "train",
+    progress: Callable[[int], None] = lambda records: None,
 ) -> PartitionProcessor:
     """One processor after everything in the source, its partitions taken as one; frozen settings do not stop it.
 
@@ -45,7 +47,7 @@ def model_file(processor: PartitionProcessor, config: PartitionConfig) -> bytes:
 
 
 def compare(
-    config: PartitionConfig, source: Source, model: Model, partitions: Sequence[int], progress: Progress
+    config: PartitionConfig, source: Source, model: Model, partitions: Sequence[int], progress: Callable[[int], None]
 ) -> list[tuple[str, Result]]:
     """Events that `model` has not seen, each time by random starts and by starts from it; named results.
 

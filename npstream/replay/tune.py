@@ -1,31 +1,25 @@
-"""The search: trials on every core, scored by prequential NP-score, each kept as soon as it ends.
+"""The search: trials on every core, scored by prequential NP-score, each kept on disk as soon as it ends.
 
 Prequential: every event is decided by what was learned before it, so no part of
 the data has to be set aside.
 """
 
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
-from npstream.errors import Fatal, SettingsError, UsageError
+from npstream.errors import SettingsError, UsageError
+from npstream.jobs import Results, Workers
 from npstream.model import Params
 from npstream.model.params import Preset
 from npstream.partition import PartitionConfig
 from npstream.replay.candidates import Candidate, close_in, explore
-from npstream.replay.replay import replay
 from npstream.replay.source import ArraySource, RecordSource, Source, TopicSource
-from npstream.replay.trials import Score, Trials, data_digest, trial_key
+from npstream.replay.trials import Data, Score, TrialJob, data_digest, load_data, score_of, trial_key
 
 RECORDS_MAX = 2_000_000
 """Records of a topic that a search holds in memory, in every process: about a gigabyte."""
-
-Data = ArraySource | RecordSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +63,14 @@ def in_memory(source: Source) -> Data:
     return RecordSource({partition: found for partition, found in records.items() if found}, source.topic)
 
 
-def tune(search: Search, data: Data, kept: Trials, progress: Callable[[Trial], None]) -> list[Trial]:
-    """All trials, the base first; `progress` is told each as it is known.
+def tune(search: Search, data: Data, kept: Results, progress: Callable[[Trial], None]) -> list[Trial]:
+    """All trials, the base first; `progress` gets each as it is known.
 
     Half of the budget explores, the other half closes in on the best so far.
     Raises `Fatal` when a process dies, `UsageError` without labels of both classes.
     """
-    with _workers(search.jobs, data) as run:
-        runner = _Runner(search, data_digest(data), kept, run, progress)
+    with Workers(search.jobs, partial(load_data, data)) as workers:
+        runner = _Runner(search, data_digest(data), kept, workers, progress)
         trials = runner.run(explore(search.base, search.presets, max(1, (search.budget + 1) // 2)))
         number = 0
         while len(trials) < search.budget and number < search.budget:
@@ -88,40 +82,36 @@ def tune(search: Search, data: Data, kept: Trials, progress: Callable[[Trial], N
     return trials
 
 
-_Run = Callable[[Sequence[PartitionConfig]], Iterator[tuple[int, Score]]]
-"""Runs configs, in any order; yields the index of each as it ends."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Runner:
     search: Search
     data: str
-    kept: Trials
-    execute: _Run
+    kept: Results
+    workers: Workers
     progress: Callable[[Trial], None]
 
     def run(self, candidates: Sequence[Candidate]) -> list[Trial]:
         """The trials of those candidates that can be, in their order."""
-        found: dict[int, Trial] = {}
-        todo: list[tuple[int, Candidate, PartitionConfig, str]] = []
-        for index, candidate in enumerate(candidates):
-            try:
-                config = self.search.configure(candidate)
-            except SettingsError:
-                continue
-            key = trial_key(config, self.data)
-            score = self.kept.find(key)
-            if score is None:
-                todo.append((index, candidate, config, key))
-            else:
-                found[index] = self._told(Trial(candidate, config, score))
-        for at, score in self.execute([config for _, _, config, _ in todo]):
-            index, candidate, config, key = todo[at]
-            self.kept.keep(key, config, score)
-            found[index] = self._told(Trial(candidate, config, score))
-        return [found[index] for index in sorted(found)]
+        jobs = {candidate: job for candidate in candidates if (job := self._job(candidate)) is not None}
+        todo = {job.key: candidate for candidate, job in jobs.items() if job.key not in self.kept}
+        for candidate, job in jobs.items():
+            if job.key not in todo:
+                self._report(self._trial(candidate, job))
+        for job in self.workers.run([jobs[candidate] for candidate in todo.values()], self.kept):
+            self._report(self._trial(todo[job.key], job))
+        return [self._trial(candidate, job) for candidate, job in jobs.items()]
 
-    def _told(self, trial: Trial) -> Trial:
+    def _job(self, candidate: Candidate) -> TrialJob | None:
+        try:
+            config = self.search.configure(candidate)
+        except SettingsError:
+            return None
+        return TrialJob(config, trial_key(config, self.data))
+
+    def _trial(self, candidate: Candidate, job: TrialJob) -> Trial:
+        return Trial(candidate, job.config, score_of(*self.kept.rows([job.key])))
+
+    def _report(self, trial: Trial) -> None:
         # Labels do not depend on settings: what one trial lacks no other has.
         for name, rate in (("non-target", trial.score.fpr), ("target", trial.score.tpr)):
             if rate != rate:
@@ -130,49 +120,3 @@ class _Runner:
                     "choose a longer range, or check labels.buffer_max when labels come late"
                 )
         self.progress(trial)
-        return trial
-
-
-@contextmanager
-def _workers(jobs: int, data: Data) -> Iterator[_Run]:
-    """What runs configs over the data: this process, or `jobs` others that each have a copy of it."""
-    if jobs == 1:
-        yield lambda configs: ((index, _score(config, data)) for index, config in enumerate(configs))
-        return
-    # Spawned, not forked: a forked child of a process with threads may hang.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_adopt, initargs=(data,))
-    try:
-        yield lambda configs: _parallel(pool, configs)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _parallel(pool: ProcessPoolExecutor, configs: Sequence[PartitionConfig]) -> Iterator[tuple[int, Score]]:
-    futures: dict[Future[Score], int] = {pool.submit(_score_adopted, c): index for index, c in enumerate(configs)}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise Fatal(
-            "a trial's process died, probably for want of memory; use fewer --jobs or a shorter range"
-        ) from None
-
-
-_adopted: list[Data] = []
-
-
-def _adopt(data: Data) -> None:
-    """In a worker process: keep the data, and leave Ctrl-C to the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _adopted[:] = [data]
-
-
-def _score_adopted(config: PartitionConfig) -> Score:
-    return _score(config, _adopted[0])
-
-
-def _score(config: PartitionConfig, data: Data) -> Score:
-    result = replay(config, data)
-    rates = result.rates
-    return Score(rates.np_score(config.params.tau), rates.fpr, rates.tpr, result.events, result.digest)

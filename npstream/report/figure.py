@@ -65,7 +65,7 @@ class Segments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ReferenceLine:
     """A reference across the whole plot: horizontal at `y`, or vertical at `x`."""
 
     y: float | None = None
@@ -73,7 +73,7 @@ class Rule:
     label: str = ""
 
 
-Layer = Line | Band | Points | Segments | Rule
+Layer = Line | Band | Points | Segments | ReferenceLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def _xs(layers: Sequence[Layer]) -> Iterator[float]:
             case Segments():
                 for x0, _, x1, _ in layer.strokes:
                     yield from (x0, x1)
-            case Rule():
+            case ReferenceLine():
                 if layer.x is not None:
                     yield layer.x
 
@@ -212,7 +212,7 @@ def _ys(layers: Sequence[Layer]) -> Iterator[float]:
             case Segments():
                 for _, y0, _, y1 in layer.strokes:
                     yield from (y0, y1)
-            case Rule():
+            case ReferenceLine():
                 if layer.y is not None:
                     yield layer.y
 
@@ -255,7 +255,7 @@ def _draw(layer: Layer, x_axis: _Axis, y_axis: _Axis) -> str:
                 for x0, y0, x1, y1 in layer.strokes
             )
             return f'<path class="npfig-line {_hue(layer)}" d="{moves}"/>'
-        case Rule():
+        case ReferenceLine():
             move = f"M{_n(x_axis.px(layer.x))} 0V10000" if layer.x is not None else ""
             move += f"M0 {_n(y_axis.px(layer.y))}H10000" if layer.y is not None else ""
             return f'<path class="npfig-rule" d="{move}"/>'
@@ -315,7 +315,7 @@ def _swatch(layer: Layer, x: float, y: int) -> str:
             return f'<g class="npfig-dots {_hue(layer)}"><circle cx="{_n(x + 10)}" cy="{y}" r="3"/></g>'
         case Band():
             return f'<rect class="npfig-band {_hue(layer)}" x="{_n(x)}" y="{y - 5}" width="20" height="10"/>'
-        case Rule():
+        case ReferenceLine():
             return f'<path class="npfig-rule" d="M{_n(x)} {y}h20"/>'
         case Line():
             return f'<path class="npfig-line {_hue(layer)}"{_dash(layer)} d="M{_n(x)} {y}h20"/>'

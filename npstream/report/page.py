@@ -19,7 +19,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class PageSection:
     """One heading and what stands under it, in this order: text, tables, figures."""
 
     heading: str
@@ -28,7 +28,7 @@ class Section:
     figures: Sequence[str] = field(default=(), repr=False)
 
 
-def page(title: str, sections: Sequence[Section]) -> str:
+def page(title: str, sections: Sequence[PageSection]) -> str:
     """The whole document; needs nothing from the network and follows the reader's light or dark setting."""
     body = "\n".join(_section(section) for section in sections)
     return (
@@ -51,7 +51,7 @@ def _pad(cell: str, width: int, column: int) -> str:
     return cell.ljust(width) if column == 0 else cell.rjust(width)
 
 
-def _section(section: Section) -> str:
+def _section(section: PageSection) -> str:
     parts = [f"<section><h2>{escape(section.heading)}</h2>"]
     parts += [f"<p>{escape(text)}</p>" for text in section.text]
     parts += [_table(table) for table in section.tables]

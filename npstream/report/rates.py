@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.arrays import Floats, Signs
 from npstream.report.intervals import clopper_pearson, wilson
-
-Signs = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

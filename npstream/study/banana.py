@@ -10,17 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npstream.arrays import Floats, Signs
 from npstream.errors import UsageError
+from npstream.jobs import ResultRow
 from npstream.model import Model, Params
-from npstream.report.figure import Band, Figure, Line, Points, Rule, Segments, svg
-from npstream.report.page import Section
-from npstream.report.rates import Floats, Signs, windowed
+from npstream.report.figure import Band, Figure, Line, Points, ReferenceLine, Segments, svg
+from npstream.report.page import PageSection
+from npstream.report.rates import windowed
 from npstream.study import methods
 from npstream.study.contour import contour
-from npstream.study.datasets import Source
+from npstream.study.datasets import DatasetSource
 from npstream.study.protocol import BETA, ETA, epochs, split
-from npstream.study.results import Row, digest, number
-from npstream.study.study import Report, Rows, Study
+from npstream.study.results import digest, number
+from npstream.study.study import Report, Study, StudyRows
 
 TAUS = (0.05, 0.1, 0.3, 0.4)
 SAMPLES = 150_000
@@ -37,7 +39,7 @@ _POINTS = 400
 class BananaTask:
     """One training run; the first permutation also gives boundary and points."""
 
-    source: Source
+    source: DatasetSource
     name: str
     data: str
     preset: str
@@ -59,7 +61,7 @@ class BananaTask:
         order = [self.data, self.permutation, self.samples, self.rows_max]
         return digest({"study": "banana", "model": self.params.fingerprint(), "order": order})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         parts = split(self.source.load(self.name, rows=self.rows_max), self.permutation, self.rows_max)
         model = Model.create(self.params)
         x, y = epochs(parts.x, parts.y, self.samples, np.random.default_rng([self.permutation, 0xBA]))
@@ -70,7 +72,7 @@ class BananaTask:
             "tau": self.tau,
             "permutation": self.permutation,
         }
-        rows: list[Row] = [
+        rows: list[ResultRow] = [
             {**common, "kind": "convergence", "t": t, "fpr": fpr} for t, fpr in _convergence(decision, y)
         ]
         if self.permutation == 0:
@@ -85,7 +87,7 @@ class BananaTask:
         return rows
 
 
-def study(source: Source, *, names: Sequence[str] = (), permutations: int = 15, quick: bool = False) -> Study:
+def study(source: DatasetSource, *, names: Sequence[str] = (), permutations: int = 15, quick: bool = False) -> Study:
     """Both presets at four target rates."""
     name = names[0] if names else "banana" if "banana" in source.in_folder() else "moons"
     samples, rows_max = (20_000 if quick else SAMPLES), 5300
@@ -103,7 +105,7 @@ def study(source: Source, *, names: Sequence[str] = (), permutations: int = 15, 
     return Study(name="banana", file="banana", columns=COLUMNS, tasks=tasks, report=report)
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """Two figures a target rate."""
     taus = sorted({float(row["tau"]) for row in rows})
     figures = {}
@@ -116,7 +118,7 @@ def report(rows: Rows) -> Report:
         "training: mean and standard deviation over permutations. paper is Algorithm 1 with f > 0; plus decides "
         "with the tracked threshold."
     ]
-    section = Section(heading="Boundary and convergence", text=text, figures=list(figures.values()))
+    section = PageSection(heading="Boundary and convergence", text=text, figures=list(figures.values()))
     summary = {"final_fpr": {f"{tau:g}": {p: _final(rows, tau, p) for p in PRESETS} for tau in taus}}
     return Report(sections=[section], summary=summary, figures=figures)
 
@@ -136,7 +138,7 @@ def _boundary(model: Model) -> list[tuple[float, float, float, float]]:
     return contour(axis, axis, model.score_many(grid).reshape(_GRID, _GRID), model.threshold)
 
 
-def _boundary_figure(rows: Rows, tau: float) -> str:
+def _boundary_figure(rows: StudyRows, tau: float) -> str:
     layers: list[Points | Segments] = []
     first = next((row["preset"] for row in rows), "")
     for colour, label, text in ((5, "-1", "non-target"), (1, "1", "target")):
@@ -161,8 +163,8 @@ def _boundary_figure(rows: Rows, tau: float) -> str:
     )
 
 
-def _convergence_figure(rows: Rows, tau: float) -> str:
-    layers: list[Band | Line | Rule] = [Rule(y=tau, label="target rate")]
+def _convergence_figure(rows: StudyRows, tau: float) -> str:
+    layers: list[Band | Line | ReferenceLine] = [ReferenceLine(y=tau, label="target rate")]
     for i, preset in enumerate(PRESETS):
         t, curves = _curves(rows, preset)
         mean, sd = curves.mean(axis=0), curves.std(axis=0)
@@ -181,7 +183,7 @@ def _convergence_figure(rows: Rows, tau: float) -> str:
     )
 
 
-def _curves(rows: Rows, preset: str) -> tuple[list[float], Floats]:
+def _curves(rows: StudyRows, preset: str) -> tuple[list[float], Floats]:
     """Checkpoints (mean over permutations, which differ by a few events) and one curve a permutation."""
     mine = [row for row in rows if (row["kind"], row["preset"]) == ("convergence", preset)]
     by_run: dict[str, list[tuple[float, float]]] = {}
@@ -191,6 +193,6 @@ def _curves(rows: Rows, preset: str) -> tuple[list[float], Floats]:
     return both[:, :, 0].mean(axis=0).tolist(), both[:, :, 1]
 
 
-def _final(rows: Rows, tau: float, preset: str) -> float:
+def _final(rows: StudyRows, tau: float, preset: str) -> float:
     mine = [row for row in rows if float(row["tau"]) == tau]
     return float(_curves(mine, preset)[1][:, -1].mean())

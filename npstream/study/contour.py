@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from npstream.report.rates import Floats
+from npstream.arrays import Floats
 
 Stroke = tuple[float, float, float, float]
 

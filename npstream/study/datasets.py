@@ -37,7 +37,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DatasetSource:
     """A picklable description of where to look: the folder if there is one, then what is built in."""
 
     folder: Path | None = None

@@ -4,12 +4,10 @@ Learner, threshold and budget are all fed at label time, as a worker with
 parked observations feeds them.
 """
 
-from dataclasses import fields
-
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model import Model, Op, Outcome
+from npstream.model import Model, Op, Operations, Outcome
 
 _BLOCK = 8192  # events a call: bounds the memory of the interleaved copy
 
@@ -29,7 +27,7 @@ def stream_delayed(model: Model, X: npt.NDArray[np.float32], y: npt.NDArray[np.i
         _block(model, rows, labels, delay, decided, start, min(start + _BLOCK, len(rows)))
         for start in range(0, len(rows), _BLOCK)
     ]
-    return Outcome(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Outcome)))
+    return Outcome._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _block(
@@ -50,6 +48,6 @@ def _block(
     order = np.lexsort((code, np.concatenate([event, due + delay])))
     which, code = which[order], code[order]
     slot = (which % decided.size).astype(np.int32)
-    outcome = model.run(code, rows[which], np.zeros(which.size), labels[which], slot, decided)
+    outcome = model.run(Operations(code, rows[which], np.zeros(which.size), labels[which], slot), decided)
     scored = code == Op.SCORE
-    return Outcome(*(getattr(outcome, field.name)[scored] for field in fields(Outcome)))
+    return Outcome._make(column[scored] for column in outcome)

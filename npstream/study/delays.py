@@ -21,16 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from npstream.errors import UsageError
+from npstream.jobs import ResultRow
 from npstream.model import Model, Reason
-from npstream.report.page import Section, Table
+from npstream.report.page import PageSection, Table
 from npstream.report.rates import rates, windowed
 from npstream.study import methods
-from npstream.study.datasets import Source, head, permuted
+from npstream.study.datasets import DatasetSource, head, permuted
 from npstream.study.delayed import stream_delayed
 from npstream.study.gates import Gate
-from npstream.study.results import Row, digest, number
+from npstream.study.results import digest, number
 from npstream.study.streams import known_order
-from npstream.study.study import Report, Rows, Study
+from npstream.study.study import Report, Study, StudyRows
 
 DELAYS = (0, 100, 1000, 5000)
 TAUS = (0.01, 0.1)
@@ -50,7 +51,7 @@ _WORST_MAX = 1.8
 class DelayTask:
     """The default classifier over one stream with one delay."""
 
-    source: Source
+    source: DatasetSource
     name: str
     rows: int | None
     ordered: bool
@@ -66,7 +67,7 @@ class DelayTask:
         order = [self.data, self.rows, self.ordered, self.seed]
         return digest({"study": "delays", "order": order, "delay": self.delay, **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         whole = self.source.load(self.name)
         data = head(whole, self.rows) if self.ordered else permuted(whole, self.seed, self.rows)
         model = Model.create(methods.params(methods.PLUS, data.dims, self.tau, self.seed))
@@ -95,7 +96,7 @@ class DelayTask:
         ]
 
 
-def study(source: Source, *, names: Sequence[str] = (), seeds: int = 3, quick: bool = False) -> Study:
+def study(source: DatasetSource, *, names: Sequence[str] = (), seeds: int = 3, quick: bool = False) -> Study:
     """Gated and reported sets of the folder (or the named sets); two synthetic streams without a folder."""
     chosen = list(names) or _default_names(source)
     delays = DELAYS[:3] if quick else DELAYS
@@ -105,7 +106,7 @@ def study(source: Source, *, names: Sequence[str] = (), seeds: int = 3, quick: b
     return Study(name="delays", file="delays", columns=COLUMNS, tasks=tasks, report=report)
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """A table for each rate, and the gates on every run of the gated sets."""
     text = [
         f"Labels late by so many events for learner, threshold and budget. Rates after the first (delay + {WARM:,}) "
@@ -114,12 +115,12 @@ def report(rows: Rows) -> Report:
         "of the power, and a delay takes it away."
     ]
     tables = [_table(rows, tau) for tau in sorted({float(row["tau"]) for row in rows})]
-    section = Section(heading="Late labels", text=text, tables=tables)
+    section = PageSection(heading="Late labels", text=text, tables=tables)
     summary = {"rows": [{name: row[name] for name in COLUMNS} for row in rows]}
     return Report(sections=[section], summary=summary, gates=list(_gates(rows)))
 
 
-def _default_names(source: Source) -> list[str]:
+def _default_names(source: DatasetSource) -> list[str]:
     if source.folder is None:
         return ["gmm8", "negshift"]
     there = source.in_folder()
@@ -129,7 +130,7 @@ def _default_names(source: Source) -> list[str]:
     return wanted
 
 
-def _tasks(source: Source, name: str, delays: Sequence[int], seeds: int) -> Iterator[DelayTask]:
+def _tasks(source: DatasetSource, name: str, delays: Sequence[int], seeds: int) -> Iterator[DelayTask]:
     data = source.load(name)
     _, ordered = known_order(name)
     for tau in TAUS:
@@ -138,7 +139,7 @@ def _tasks(source: Source, name: str, delays: Sequence[int], seeds: int) -> Iter
                 yield DelayTask(source, name, None, ordered, tau, delay, seed, data.digest, data.dims)
 
 
-def _gates(rows: Rows) -> Iterator[Gate]:
+def _gates(rows: StudyRows) -> Iterator[Gate]:
     gated = [row for row in rows if row["set"] in GATED and row["delay"] != "0"]
     for tau, delay in sorted({(float(row["tau"]), int(row["delay"])) for row in gated}):
         mine = [row for row in gated if float(row["tau"]) == tau and int(row["delay"]) == delay]
@@ -148,7 +149,7 @@ def _gates(rows: Rows) -> Iterator[Gate]:
         yield _gate(name, mine, "worst_window", tau, 0.0, _WORST_MAX)
 
 
-def _gate(name: str, rows: Rows, column: str, tau: float, low: float, high: float) -> Gate:
+def _gate(name: str, rows: StudyRows, column: str, tau: float, low: float, high: float) -> Gate:
     """The mean over seeds of each set must lie within the bar; single runs are shown."""
     values = {each: [number(r, column) / tau for r in rows if r["set"] == each] for each in GATED}
     means = {each: float(np.mean(found)) for each, found in values.items() if found}
@@ -160,14 +161,14 @@ def _gate(name: str, rows: Rows, column: str, tau: float, low: float, high: floa
     return Gate(name, figure, bar, all(low <= mean <= high for mean in means.values()))
 
 
-def _table(rows: Rows, tau: float) -> Table:
+def _table(rows: StudyRows, tau: float) -> Table:
     header = ["set", "delay", "NP-score", "FPR/tau", "TPR", "worst", "withheld", "NP-score, all events"]
     groups = dict.fromkeys((row["set"], int(row["delay"])) for row in rows)
     body = [[name, str(delay), *_cells(rows, name, tau, delay)] for name, delay in groups]
     return Table(header=header, rows=body, caption=f"tau {tau:g}")
 
 
-def _cells(rows: Rows, name: str, tau: float, delay: int) -> Iterator[str]:
+def _cells(rows: StudyRows, name: str, tau: float, delay: int) -> Iterator[str]:
     mine = [row for row in rows if (row["set"], float(row["tau"]), int(row["delay"])) == (name, tau, delay)]
 
     def mean(column: str) -> float:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npstream.report.figure import Figure, Line, Rule, svg
-from npstream.report.page import Section, Table
+from npstream.jobs import ResultRow
+from npstream.report.figure import Figure, Line, ReferenceLine, svg
+from npstream.report.page import PageSection, Table
 from npstream.report.rates import cumulative, np_score
 from npstream.study import methods
-from npstream.study.datasets import Source, permuted
-from npstream.study.results import Row, digest, number
-from npstream.study.study import Report, Rows, Study
+from npstream.study.datasets import DatasetSource, permuted
+from npstream.study.results import digest, number
+from npstream.study.study import Report, Study, StudyRows
 
 TAUS = (0.005, 0.01)
 METHODS = (methods.PLUS, methods.PAPER, methods.OLNP)
@@ -28,7 +29,7 @@ COLUMNS = ("set", "method", "tau", "permutation", "t", "fpr", "tpr")
 class LargeTask:
     """One classifier over one permutation of one large set."""
 
-    source: Source
+    source: DatasetSource
     name: str
     rows: int | None
     data: str
@@ -42,7 +43,7 @@ class LargeTask:
         chosen = methods.settings(self.method, self.dims, self.tau, self.permutation)
         return digest({"study": "large", "order": [self.data, self.rows, self.permutation], **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         data = permuted(self.source.load(self.name, rows=self.rows), self.permutation, self.rows)
         decision = methods.make(self.method, data.dims, self.tau, self.permutation).stream(data.x, data.y).decision
         fpr, tpr = cumulative(decision, data.y)
@@ -55,7 +56,7 @@ class LargeTask:
         return [{**common, "t": int(t), "fpr": float(fpr[t - 1]), "tpr": float(tpr[t - 1])} for t in _at(data.rows)]
 
 
-def study(source: Source, *, names: Sequence[str] = (), permutations: int = 15, quick: bool = False) -> Study:
+def study(source: DatasetSource, *, names: Sequence[str] = (), permutations: int = 15, quick: bool = False) -> Study:
     """The large sets of the folder (or the named ones); a generated mixture without a folder."""
     there = source.in_folder()
     chosen = list(names) or [name for name in LARGE_SETS if name in there] or [BUILT_IN]
@@ -65,7 +66,7 @@ def study(source: Source, *, names: Sequence[str] = (), permutations: int = 15, 
     return Study(name="large", file="large", columns=COLUMNS, tasks=tasks, report=report)
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """Two figures (FPR and TPR over events) for each set and rate, and the rates at the end."""
     groups = dict.fromkeys((row["set"], float(row["tau"])) for row in rows)
     figures = {}
@@ -77,14 +78,14 @@ def report(rows: Rows) -> Report:
     body = [[f"{e['set']} {e['tau']:g} {e['method']}", *(f"{e[c]:.3f}" for c in _END_COLUMNS)] for e in ends]
     table = Table(header=["set, tau, method", "FPR/tau", "TPR", "NP-score"], rows=body, caption="At the end")
     text = ["One pass, every event counted from the first, mean over permutations."]
-    section = Section(heading="Large streams", text=text, tables=[table], figures=list(figures.values()))
+    section = PageSection(heading="Large streams", text=text, tables=[table], figures=list(figures.values()))
     return Report(sections=[section], summary={"ends": ends}, figures=figures)
 
 
 _END_COLUMNS = ("fpr_over_tau", "tpr", "np_score")
 
 
-def _tasks(source: Source, name: str, permutations: int, quick: bool) -> Iterator[LargeTask]:
+def _tasks(source: DatasetSource, name: str, permutations: int, quick: bool) -> Iterator[LargeTask]:
     rows = 20_000 if quick else BUILT_IN_ROWS if name == BUILT_IN else None
     data = source.load(name, rows=rows)
     for tau in TAUS:
@@ -98,7 +99,7 @@ def _at(n: int) -> list[int]:
     return sorted({round(t) for t in np.geomspace(min(100, n), n, CHECKPOINTS)})
 
 
-def _curve(rows: Rows, method: str, column: str) -> tuple[list[float], list[float]]:
+def _curve(rows: StudyRows, method: str, column: str) -> tuple[list[float], list[float]]:
     """Mean over permutations at each checkpoint."""
     at: dict[int, list[float]] = {}
     for row in rows:
@@ -107,8 +108,8 @@ def _curve(rows: Rows, method: str, column: str) -> tuple[list[float], list[floa
     return [float(t) for t in sorted(at)], [float(np.nanmean(at[t])) for t in sorted(at)]
 
 
-def _figure(rows: Rows, name: str, tau: float, column: str) -> str:
-    layers: list[Line | Rule] = [Rule(y=tau, label="target rate")] if column == "fpr" else []
+def _figure(rows: StudyRows, name: str, tau: float, column: str) -> str:
+    layers: list[Line | ReferenceLine] = [ReferenceLine(y=tau, label="target rate")] if column == "fpr" else []
     for i, method in enumerate(METHODS):
         t, values = _curve(rows, method, column)
         layers.append(Line(x=t, y=values, label=method, colour=i, dash=i))
@@ -127,7 +128,7 @@ def _figure(rows: Rows, name: str, tau: float, column: str) -> str:
     )
 
 
-def _ends(rows: Rows) -> Iterator[dict[str, str | float]]:
+def _ends(rows: StudyRows) -> Iterator[dict[str, str | float]]:
     for name, tau, method in dict.fromkeys((row["set"], float(row["tau"]), row["method"]) for row in rows):
         mine = [row for row in rows if (row["set"], float(row["tau"])) == (name, tau)]
         fpr, tpr = (_curve(mine, method, column)[1][-1] for column in ("fpr", "tpr"))

@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.arrays import Floats, Signs
 from npstream.errors import UsageError
 from npstream.report.intervals import binomial_tail
-from npstream.report.rates import Floats, Signs
 
 Base = Literal["log", "svm"]
 

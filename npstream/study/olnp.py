@@ -11,13 +11,13 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from npstream.arrays import Floats, Ints
 from npstream.errors import SettingsError
 from npstream.jit import jit
 from npstream.model import Model, Outcome, Params, Reason
 from npstream.model.kernel import Bytes
 from npstream.model.maths import exp
 from npstream.model.scaler import absorb, standardise
-from npstream.model.threshold import Floats, Ints
 
 _NEG, _POS, _AT, _HITS, _FALSE_ALARMS = range(5)
 _BIAS, _GAMMA = range(2)
@@ -69,25 +69,13 @@ class Olnp:
         self.stream(X, y)
         return self
 
-    def learn_one(self, x: npt.ArrayLike, y: int) -> None:
-        """Learn from one labelled observation."""
-        self.stream(np.reshape(x, (1, -1)), [y])
-
     def score_many(self, X: npt.ArrayLike) -> Floats:
         """Scores of rows; changes nothing."""
         return self._run(X, np.full(len(np.asarray(X)), -1, np.int8), learn=False).score
 
-    def score_one(self, x: npt.ArrayLike) -> float:
-        """The score of one observation; changes nothing."""
-        return float(self.score_many(np.reshape(x, (1, -1)))[0])
-
     def decide_many(self, X: npt.ArrayLike) -> Bytes:
         """Decisions (1 or -1) on rows; changes nothing."""
         return np.where(self.score_many(X) > 0, 1, -1).astype(np.int8)
-
-    def decide_one(self, x: npt.ArrayLike) -> int:
-        """1 for target, -1 otherwise; changes nothing."""
-        return int(self.decide_many(np.reshape(x, (1, -1)))[0])
 
     @property
     def weights(self) -> tuple[Floats, float]:

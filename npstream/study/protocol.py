@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.arrays import Features, Signs
 from npstream.model import Model, Params
-from npstream.report.rates import Rates, Signs, rates
+from npstream.report.rates import Rates, rates
 from npstream.study import nproc
 from npstream.study.datasets import Dataset, permuted
 from npstream.study.olnp import Olnp
@@ -25,12 +26,11 @@ METHODS = (NPNN, OLNP, NPROC_LOG, NPROC_SVM)
 ETA, BETA = 0.01, 5e-4
 FOLDS = 3
 
-Features = NDArray[np.float32]
 Decide = Callable[[Features], Signs]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GridPoint:
     """One point of a method's grid; fields that a method does not have stay 0."""
 
     g: float = 0.0
@@ -48,14 +48,14 @@ class Grid:
     units_max: int
     samples: int
 
-    def choices(self, method: str, d: int) -> list[Choice]:
+    def choices(self, method: str, d: int) -> list[GridPoint]:
         """The points to try for one method, without repeats."""
         if method == NPNN:
             units = dict.fromkeys(min(m * d, self.units_max) for m in self.units_per_dim)
-            return [Choice(g=g, units=n) for g, n in itertools.product(self.g, units)]
+            return [GridPoint(g=g, units=n) for g, n in itertools.product(self.g, units)]
         if method == NPROC_SVM:
-            return [Choice(g=g, c=c) for g, c in itertools.product(self.g, self.c)]
-        return [Choice(c=c) for c in self.c] if method == NPROC_LOG else [Choice()]
+            return [GridPoint(g=g, c=c) for g, c in itertools.product(self.g, self.c)]
+        return [GridPoint(c=c) for c in self.c] if method == NPROC_LOG else [GridPoint()]
 
 
 PAPER_GRID = Grid(
@@ -92,7 +92,7 @@ def split(data: Dataset, permutation: int, rows_max: int) -> Split:
     return _standardised(mixed.x[:cut], mixed.y[:cut], mixed.x[cut:], mixed.y[cut:])
 
 
-def evaluate(method: str, parts: Split, tau: float, seed: int, grid: Grid) -> tuple[Rates, Choice]:
+def evaluate(method: str, parts: Split, tau: float, seed: int, grid: Grid) -> tuple[Rates, GridPoint]:
     """Cross-validate on the training part, train with the best choice, test. Ties go to the first choice."""
     options = grid.choices(method, parts.x.shape[1])
     best = (
@@ -109,7 +109,7 @@ def epochs(x: Features, y: Signs, samples: int, rng: np.random.Generator) -> tup
     return x[order], y[order]
 
 
-def _validate(method: str, parts: Split, tau: float, seed: int, choice: Choice, samples: int) -> float:
+def _validate(method: str, parts: Split, tau: float, seed: int, choice: GridPoint, samples: int) -> float:
     scores = []
     for train, held_out in _folds(len(parts.y)):
         fold = _standardised(parts.x[train], parts.y[train], parts.x[held_out], parts.y[held_out])
@@ -120,7 +120,7 @@ def _validate(method: str, parts: Split, tau: float, seed: int, choice: Choice, 
     return float(np.mean(scores))
 
 
-def _fit(method: str, x: Features, y: Signs, tau: float, seed: int, choice: Choice, samples: int) -> Decide:
+def _fit(method: str, x: Features, y: Signs, tau: float, seed: int, choice: GridPoint, samples: int) -> Decide:
     rng = np.random.default_rng([seed, 0x5EED])
     if method in (NPNN, OLNP):
         learner = _online(method, x.shape[1], tau, seed, choice)
@@ -130,7 +130,7 @@ def _fit(method: str, x: Features, y: Signs, tau: float, seed: int, choice: Choi
     return nproc.fit(base, x.astype(np.float64), y, tau, rng, c=choice.c, g=choice.g).decide
 
 
-def _online(method: str, d: int, tau: float, seed: int, choice: Choice) -> Model | Olnp:
+def _online(method: str, d: int, tau: float, seed: int, choice: GridPoint) -> Model | Olnp:
     if method == OLNP:
         return Olnp(d, tau, eta=ETA, beta=BETA, scale=False)
     return Model.create(

@@ -10,7 +10,7 @@ import numpy as np
 
 from npstream.study.gates import Gate, all_within, at_least, at_most
 from npstream.study.methods import OLNP, PLUS
-from npstream.study.tally import Tally
+from npstream.study.tally import StreamResults
 
 # tau: lowest and highest FPR/tau of any run; mean q4 NP-score; mean distance to boosted trees with an oracle.
 _BARS: dict[float, tuple[float, float, float, float]] = {
@@ -25,12 +25,12 @@ _WINS_MIN = 15
 REFERENCE_SETS = 18
 
 
-def check(tally: Tally, trees: Mapping[tuple[str, float], float]) -> list[Gate]:
+def check(tally: StreamResults, trees: Mapping[tuple[str, float], float]) -> list[Gate]:
     """All gates that these rows can answer. `trees` is the reference by (set, tau)."""
     return [gate for tau in tally.taus if tau in _BARS for gate in _at(tally, tau, trees)]
 
 
-def _at(tally: Tally, tau: float, trees: Mapping[tuple[str, float], float]) -> Iterator[Gate]:
+def _at(tally: StreamResults, tau: float, trees: Mapping[tuple[str, float], float]) -> Iterator[Gate]:
     low, high, mean_bar, distance_bar = _BARS[tau]
     ratios = [ratio for name in tally.sets for ratio in _ratios(tally, name, tau)]
     if ratios:
@@ -44,7 +44,7 @@ def _at(tally: Tally, tau: float, trees: Mapping[tuple[str, float], float]) -> I
     yield at_least(f"tau {tau:g}, sets of {len(tally.sets)} better than OLNP on q4", wins, _WINS_MIN)
 
 
-def _ratios(tally: Tally, name: str, tau: float) -> list[float]:
+def _ratios(tally: StreamResults, name: str, tau: float) -> list[float]:
     negatives = tally.values(name, PLUS, tau, "negatives")
     ratios = tally.values(name, PLUS, tau, "fpr") / tau
     return [float(r) for r in ratios[tau * negatives >= _EXPECTED_ALARMS_MIN]]

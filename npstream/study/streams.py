@@ -14,14 +14,15 @@ from importlib.resources import files
 
 import numpy as np
 
-from npstream.report.page import Section, Table
+from npstream.jobs import ResultRow
+from npstream.report.page import PageSection, Table
 from npstream.report.rates import last_quarter, oracle_tpr, rates
 from npstream.study import methods
-from npstream.study.datasets import RECIPES, Source, head, permuted
-from npstream.study.results import Row, digest
+from npstream.study.datasets import RECIPES, DatasetSource, head, permuted
+from npstream.study.results import digest
 from npstream.study.stream_gates import check
-from npstream.study.study import Report, Rows, Study
-from npstream.study.tally import Tally
+from npstream.study.study import Report, Study, StudyRows
+from npstream.study.tally import StreamResults
 
 TAUS = (0.005, 0.01, 0.05, 0.1, 0.2)
 _SETTING = ("set", "method", "tau", "seed", "rows", "negatives", "positives")
@@ -42,7 +43,7 @@ class Reference:
 class StreamTask:
     """One classifier over one stream."""
 
-    source: Source
+    source: DatasetSource
     name: str
     data: str
     rows: int | None
@@ -58,7 +59,7 @@ class StreamTask:
         order = [self.data, self.rows, self.ordered, self.seed]
         return digest({"study": "streams", "order": order, **chosen})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         whole = self.source.load(self.name)
         data = head(whole, self.rows) if self.ordered else permuted(whole, self.seed, self.rows)
         outcome = methods.make(self.method, data.dims, self.tau, self.seed).stream(data.x, data.y)
@@ -85,7 +86,12 @@ class StreamTask:
 
 
 def study(
-    source: Source, *, names: Sequence[str] = (), taus: Sequence[float] = TAUS, seeds: int = 3, quick: bool = False
+    source: DatasetSource,
+    *,
+    names: Sequence[str] = (),
+    taus: Sequence[float] = TAUS,
+    seeds: int = 3,
+    quick: bool = False,
 ) -> Study:
     """All methods over the reference sets in the folder (or the named ones); over the generators without a folder."""
     chosen = list(names) or _default_names(source, quick)
@@ -95,9 +101,9 @@ def study(
     return Study(name="streams", file="streams", columns=COLUMNS, tasks=tasks, report=report)
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """Tables with the bar beside each figure, means, and the gates."""
-    tally, known = Tally(rows), reference()
+    tally, known = StreamResults(rows), reference()
     # What is known of a set is known of all its rows; a set cut short has neither reference nor gate.
     cut = {row["set"] for row in rows if _is_cut(row, known)}
     known = {key: entry for key, entry in known.items() if key[0] not in cut}
@@ -107,9 +113,9 @@ def report(rows: Rows) -> Report:
         "! above its bar."
     ]
     tables = [_table(tally, tau, known) for tau in tally.taus]
-    judged = Tally([row for row in rows if row["set"] not in cut])
+    judged = StreamResults([row for row in rows if row["set"] not in cut])
     return Report(
-        sections=[Section(heading="Single-pass comparison", text=text, tables=tables)],
+        sections=[PageSection(heading="Single-pass comparison", text=text, tables=tables)],
         summary={"means": _means(tally)},
         gates=check(judged, {key: entry.trees for key, entry in known.items()}),
     )
@@ -145,7 +151,7 @@ def _reference_rows() -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def _default_names(source: Source, quick: bool) -> list[str]:
+def _default_names(source: DatasetSource, quick: bool) -> list[str]:
     if source.folder is None:
         return ["moons", "gmm8", "heavy"] if quick else [name for name, r in RECIPES.items() if not r.ordered]
     there = source.in_folder()
@@ -154,7 +160,9 @@ def _default_names(source: Source, quick: bool) -> list[str]:
     return wanted[:4] if quick else wanted
 
 
-def _tasks(source: Source, name: str, taus: Sequence[float], seeds: int, cut: int | None) -> Iterator[StreamTask]:
+def _tasks(
+    source: DatasetSource, name: str, taus: Sequence[float], seeds: int, cut: int | None
+) -> Iterator[StreamTask]:
     data = source.load(name)
     known_rows, ordered = known_order(name)
     rows = min(filter(None, (known_rows, cut)), default=None)
@@ -164,7 +172,7 @@ def _tasks(source: Source, name: str, taus: Sequence[float], seeds: int, cut: in
                 yield StreamTask(source, name, data.digest, rows, ordered, method, tau, seed, data.dims)
 
 
-def _table(tally: Tally, tau: float, known: Mapping[tuple[str, float], Reference]) -> Table:
+def _table(tally: StreamResults, tau: float, known: Mapping[tuple[str, float], Reference]) -> Table:
     header = ["set", "FPR/tau", "plus", "bar", "earlier", "paper", "OLNP", "OLNP+tracker", "trees, oracle"]
     body = [[name, *_cells(tally, name, tau, known.get((name, tau)))] for name in tally.sets]
     means = [f"{tally.mean(method, tau):.3f}" for method in methods.METHODS]
@@ -174,7 +182,7 @@ def _table(tally: Tally, tau: float, known: Mapping[tuple[str, float], Reference
     return Table(header=header, rows=body, caption=f"tau {tau:g}")
 
 
-def _cells(tally: Tally, name: str, tau: float, known: Reference | None) -> Iterator[str]:
+def _cells(tally: StreamResults, name: str, tau: float, known: Reference | None) -> Iterator[str]:
     ratios = tally.values(name, methods.PLUS, tau, "fpr") / tau
     yield f"{ratios.min():.2f}..{ratios.max():.2f}"
     plus = tally.value(name, methods.PLUS, tau)
@@ -185,7 +193,7 @@ def _cells(tally: Tally, name: str, tau: float, known: Reference | None) -> Iter
     yield f"{known.trees:.3f}" if known else "-"
 
 
-def _means(tally: Tally) -> dict[str, dict[str, float]]:
+def _means(tally: StreamResults) -> dict[str, dict[str, float]]:
     return {f"{tau:g}": {method: tally.mean(method, tau) for method in methods.METHODS} for tau in tally.taus}
 
 

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npstream.report.page import Section, Table
-from npstream.report.rates import Signs, last_quarter, rates, windowed, worst_overdraft
+from npstream.arrays import Signs
+from npstream.jobs import ResultRow
+from npstream.report.page import PageSection, Table
+from npstream.report.rates import last_quarter, rates, windowed, worst_overdraft
 from npstream.study import methods
-from npstream.study.datasets import Source
+from npstream.study.datasets import DatasetSource
 from npstream.study.drift import DRIFTING
 from npstream.study.gates import Gate, all_within, at_most
-from npstream.study.results import Row, digest, number
-from npstream.study.study import Report, Rows, Study
+from npstream.study.results import digest, number
+from npstream.study.study import Report, Study, StudyRows
 
 TAU = 0.01
 AFTER = 500
@@ -44,8 +46,8 @@ class StressTask:
         chosen = methods.settings(self.method, self.dims, self.tau, self.seed)
         return digest({"study": "stress", "data": self.data, "seed": self.seed, **chosen})
 
-    def run(self) -> list[Row]:
-        data = Source().load(self.name, rows=self.rows, seed=self.seed)
+    def run(self) -> list[ResultRow]:
+        data = DatasetSource().load(self.name, rows=self.rows, seed=self.seed)
         decision = methods.make(self.method, data.dims, self.tau, self.seed).stream(data.x, data.y).decision
         whole, q4 = rates(decision, data.y), last_quarter(data.rows)
         half = data.rows // 2
@@ -85,26 +87,26 @@ def study(*, names: Sequence[str] = (), seeds: int = 3, quick: bool = False) -> 
     return Study(name="stress", file="stress", columns=COLUMNS, tasks=tasks, report=report)
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """One table of means over seeds, and the gates on every single run."""
     text = [
         f"tau {TAU:g}, one pass, mean over seeds. After: FPR/tau in the first {AFTER} non-targets from half way on. "
         f"Worst: largest FPR/tau in any {WINDOW} consecutive non-targets. Overdraft: the largest FP - tau n over any "
         "run of n non-targets, which the budget bounds by 41."
     ]
-    section = Section(heading="Stress streams", text=text, tables=[_table(rows)])
+    section = PageSection(heading="Stress streams", text=text, tables=[_table(rows)])
     summary = {"rows": [{name: row[name] for name in COLUMNS} for row in rows]}
     return Report(sections=[section], summary=summary, gates=list(_gates(rows)))
 
 
 def _tasks(name: str, seeds: int, rows: int | None) -> Iterator[StressTask]:
     for seed in range(seeds):
-        data = Source().load(name, rows=rows, seed=seed)
+        data = DatasetSource().load(name, rows=rows, seed=seed)
         for method in methods.METHODS:
             yield StressTask(name, data.rows, method, TAU, seed, data.digest, data.dims)
 
 
-def _gates(rows: Rows) -> Iterator[Gate]:
+def _gates(rows: StudyRows) -> Iterator[Gate]:
     plus = [row for row in rows if row["method"] == methods.PLUS]
     for stream in ("flip", "scalejump"):
         after = [number(row, "fpr_after") / TAU for row in plus if row["stream"] == stream]
@@ -117,7 +119,7 @@ def _gates(rows: Rows) -> Iterator[Gate]:
     yield at_most("budget, largest FP - tau n over any window of any stream", overdraft, 41.0, 2)
 
 
-def _table(rows: Rows) -> Table:
+def _table(rows: StudyRows) -> Table:
     header = ["stream", "method", "NP-score", "FPR/tau", "TPR", "after", "worst", "overdraft"]
     header += ["TPR before", "TPR at end"]
     groups = dict.fromkeys((row["stream"], row["method"]) for row in rows)
@@ -125,7 +127,7 @@ def _table(rows: Rows) -> Table:
     return Table(header=header, rows=body, caption=f"tau {TAU:g}")
 
 
-def _cells(rows: Rows, stream: str, method: str) -> Iterator[str]:
+def _cells(rows: StudyRows, stream: str, method: str) -> Iterator[str]:
     def mean(column: str) -> float:
         mine = [row for row in rows if row["stream"] == stream and row["method"] == method]
         return float(np.mean([number(row, column) for row in mine]))

@@ -5,16 +5,17 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from npstream.jobs import ResultRow
 from npstream.model import ALGORITHM
-from npstream.report.figure import Figure, Line, Points, Rule, svg
-from npstream.report.page import Section, Table
+from npstream.report.figure import Figure, Line, Points, ReferenceLine, svg
+from npstream.report.page import PageSection, Table
 from npstream.report.rates import auc
 from npstream.study import protocol
-from npstream.study.datasets import Source
+from npstream.study.datasets import DatasetSource
 from npstream.study.methods import OLNP_VERSION
 from npstream.study.protocol import METHODS, Grid
-from npstream.study.results import Row, digest, number
-from npstream.study.study import Report, Rows, Study
+from npstream.study.results import digest, number
+from npstream.study.study import Report, Study, StudyRows
 
 TAUS = (0.05, 0.1, 0.2, 0.3, 0.4)
 PERMUTATIONS = 15
@@ -41,7 +42,7 @@ BUILT_IN = ("moons", "spirals", "iris", "breast_cancer")
 class TableTask:
     """One method on one permutation of one set at one rate."""
 
-    source: Source
+    source: DatasetSource
     name: str
     data: str
     method: str
@@ -55,7 +56,7 @@ class TableTask:
         fields = {name: value for name, value in asdict(self).items() if name not in ("source", "name")}
         return digest({"study": "table", "algorithm": ALGORITHM, "olnp": OLNP_VERSION, **fields})
 
-    def run(self) -> list[Row]:
+    def run(self) -> list[ResultRow]:
         parts = protocol.split(self.source.load(self.name, rows=self.rows_max), self.permutation, self.rows_max)
         found, choice = protocol.evaluate(self.method, parts, self.tau, self.permutation, self.grid)
         return [
@@ -75,7 +76,7 @@ class TableTask:
 
 
 def study(
-    source: Source,
+    source: DatasetSource,
     *,
     name: str = "table",
     names: Sequence[str] = (),
@@ -100,7 +101,7 @@ def study(
     )
 
 
-def report(rows: Rows) -> Report:
+def report(rows: StudyRows) -> Report:
     """Mean and standard deviation of TPR, FPR and NP-score for each rate, and of the AUC over the rates."""
     sets = dict.fromkeys(row["set"] for row in rows)
     permutations = len({row["permutation"] for row in rows})
@@ -109,22 +110,22 @@ def report(rows: Rows) -> Report:
         "testing. Mean (standard deviation) over permutations. AUC: TPR over the target rates, 1 is perfect."
     ]
     tables = [_table(rows, name) for name in sets]
-    section = Section(heading="The paper's table", text=text, tables=tables)
+    section = PageSection(heading="The paper's table", text=text, tables=tables)
     return Report(sections=[section], summary={"means": list(_means(rows))})
 
 
-def roc_report(rows: Rows) -> Report:
+def roc_report(rows: StudyRows) -> Report:
     """One figure a set: mean TPR against mean achieved FPR, one point for each target rate."""
     figures = {f"roc-{name}": _roc(rows, name) for name in dict.fromkeys(row["set"] for row in rows)}
     text = [
         "Mean achieved TPR against mean achieved FPR over permutations; one point for each target rate "
         f"({', '.join(f'{tau:g}' for tau in TAUS)}, dashed). A point right of its target rate overshoots."
     ]
-    section = Section(heading="ROC", text=text, figures=list(figures.values()))
+    section = PageSection(heading="ROC", text=text, figures=list(figures.values()))
     return Report(sections=[section], summary={"figures": sorted(figures)}, figures=figures)
 
 
-def _means(rows: Rows) -> Iterator[dict[str, str | float]]:
+def _means(rows: StudyRows) -> Iterator[dict[str, str | float]]:
     """Mean and standard deviation of every cell of the table, as plain data."""
     for name, method, tau in dict.fromkeys((row["set"], row["method"], float(row["tau"])) for row in rows):
         cell: dict[str, str | float] = {"set": name, "method": method, "tau": tau}
@@ -134,18 +135,18 @@ def _means(rows: Rows) -> Iterator[dict[str, str | float]]:
         yield cell | {"auc": float(np.mean(_aucs(rows, name, method)))}
 
 
-def _default_names(source: Source) -> list[str]:
+def _default_names(source: DatasetSource) -> list[str]:
     if source.folder is None:
         return list(BUILT_IN)
     there = source.in_folder()
     return [name for name in PAPER_SETS if name in there] or there
 
 
-def _pick(rows: Rows, name: str, method: str, tau: float) -> list[Mapping[str, str]]:
+def _pick(rows: StudyRows, name: str, method: str, tau: float) -> list[Mapping[str, str]]:
     return [row for row in rows if (row["set"], row["method"], float(row["tau"])) == (name, method, tau)]
 
 
-def _table(rows: Rows, name: str) -> Table:
+def _table(rows: StudyRows, name: str) -> Table:
     taus = sorted({float(row["tau"]) for row in rows})
     body = []
     for method in METHODS:
@@ -156,7 +157,7 @@ def _table(rows: Rows, name: str) -> Table:
     return Table(header=[name, *(f"tau {tau:g}" for tau in taus), "AUC"], rows=body, caption=name)
 
 
-def _aucs(rows: Rows, name: str, method: str) -> list[float]:
+def _aucs(rows: StudyRows, name: str, method: str) -> list[float]:
     """One area a permutation."""
     mine = [row for row in rows if (row["set"], row["method"]) == (name, method)]
     areas = []
@@ -166,9 +167,9 @@ def _aucs(rows: Rows, name: str, method: str) -> list[float]:
     return areas
 
 
-def _roc(rows: Rows, name: str) -> str:
+def _roc(rows: StudyRows, name: str) -> str:
     taus = sorted({float(row["tau"]) for row in rows})
-    layers: list[Line | Points | Rule] = [Rule(x=tau) for tau in taus]
+    layers: list[Line | Points | ReferenceLine] = [ReferenceLine(x=tau) for tau in taus]
     for i, method in enumerate(METHODS):
         points = [_pick(rows, name, method, tau) for tau in taus]
         fpr, tpr = ([_mean(each, column) for each in points] for column in ("fpr", "tpr"))
@@ -187,11 +188,11 @@ def _roc(rows: Rows, name: str) -> str:
     )
 
 
-def _mean(rows: Rows, column: str) -> float:
+def _mean(rows: StudyRows, column: str) -> float:
     return float(np.mean([number(row, column) for row in rows]))
 
 
-def _mean_sd(rows: Rows, column: str) -> str:
+def _mean_sd(rows: StudyRows, column: str) -> str:
     return _spread([number(row, column) for row in rows])
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from npstream.report.rates import Floats
+from npstream.arrays import Floats
 from npstream.study.results import number
 
 
-class Tally:
+class StreamResults:
     """Read-only view over rows; a value is the mean over seeds."""
 
     def __init__(self, rows: Sequence[Mapping[str, str]]) -> None:

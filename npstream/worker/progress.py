@@ -90,6 +90,7 @@ def reading_of(task: PartitionTask) -> Reading:
         replay_to=task.replay_to,
         saved_offset=task.saved_offset,
         counts=processor.tally.to_dict(),
+        bad_events=dict(processor.bad_events),
         preset=params.preset,
         learning=params.learning,
         d=params.d,

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from npstream.codec.decoder import EventDecoder
-from npstream.model import Model, Op
+from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 from npstream.worker.collector import calm_collector
 
@@ -20,7 +20,7 @@ def warm_up(config: PartitionConfig) -> float:
     code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
-    model.run(code, x, np.zeros(3), y, slot, np.zeros(1, np.int8))
+    model.run(Operations(code, x, np.zeros(3), y, slot), np.zeros(1, np.int8))
     EventDecoder(config.events).warm_up()
     calm_collector()
     return time.monotonic() - started

@@ -82,13 +82,13 @@ def compare(case: Case, events: int) -> Gap:
 def _events(feed: Feed) -> list[naive.Event]:
     return [
         naive.Event(
-            _OPS[Op(int(feed.code[e]))],
-            feed.x[e].astype(np.float64),
-            int(feed.y[e]),
-            int(feed.slot[e]) if feed.slot[e] >= 0 else None,
-            float(feed.score[e]),
+            _OPS[Op(int(code))],
+            x.astype(np.float64),
+            int(y),
+            int(slot) if slot >= 0 else None,
+            float(score),
         )
-        for e in range(len(feed.code))
+        for code, x, score, y, slot in zip(*feed.operations, strict=True)
     ]
 
 

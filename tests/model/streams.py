@@ -5,32 +5,30 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from npstream.model import Model, Op, Outcome, Params
+from npstream.model import Model, Op, Operations, Outcome, Params
 
 Labels = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The arguments of `Model.run`, one row per operation."""
+    """Operations for `Model.run`, and how many slots they use."""
 
-    code: npt.NDArray[np.int8]
-    x: npt.NDArray[np.float32]
-    score: npt.NDArray[np.float64]
-    y: Labels
-    slot: npt.NDArray[np.int32]
+    operations: Operations
     slots: int
+
+    def __getitem__(self, rows: slice) -> Operations:
+        """Those operations."""
+        return Operations._make(column[rows] for column in self.operations)
 
     def run(self, model: Model, *, sizes: list[int] | None = None) -> Outcome:
         """Everything through `model.run`, in pieces of the given sizes (the rest in one)."""
         decided = np.zeros(self.slots, np.int8)
         parts, at = [], 0
-        for size in [*(sizes or []), len(self.code)]:
-            cut = slice(at, min(at + size, len(self.code)))
-            at = cut.stop
-            parts.append(model.run(self.code[cut], self.x[cut], self.score[cut], self.y[cut], self.slot[cut], decided))
-        names = ("decision", "reason", "score", "threshold", "gamma", "fpr", "t")
-        return Outcome(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        for size in [*(sizes or []), len(self.operations.code)]:
+            parts.append(model.run(self[at : at + size], decided))
+            at += size
+        return Outcome._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def shells(n: int, d: int, seed: int, share: float = 0.3) -> tuple[npt.NDArray[np.float32], Labels]:
@@ -47,7 +45,8 @@ def at_once(params: Params, n: int, seed: int) -> Feed:
     """Every event with its label."""
     x, y = _observations(params, n, seed)
     score = _scores(x, y, seed)
-    return Feed(np.full(n, Op.SCORE_LEARN, np.int8), x[:, : params.d], score, y, np.full(n, -1, np.int32), 0)
+    code, slot = np.full(n, Op.SCORE_LEARN, np.int8), np.full(n, -1, np.int32)
+    return Feed(Operations(code, x[:, : params.d], score, y, slot), 0)
 
 
 def delayed(params: Params, n: int, seed: int, delay: int = 40) -> Feed:
@@ -66,7 +65,8 @@ def delayed(params: Params, n: int, seed: int, delay: int = 40) -> Feed:
             row.append(e)
             slot.append(-1 if at_once else e % delay)
     rows = np.array(row)
-    return Feed(np.array(code, np.int8), x[rows][:, : params.d], score[rows], y[rows], np.array(slot, np.int32), delay)
+    codes, slots = np.array(code, np.int8), np.array(slot, np.int32)
+    return Feed(Operations(codes, x[rows][:, : params.d], score[rows], y[rows], slots), delay)
 
 
 def _observations(params: Params, n: int, seed: int) -> tuple[npt.NDArray[np.float32], Labels]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from npstream.model import Model, Op, Outcome, Params, Reason
+from npstream.model import Model, Op, Operations, Outcome, Params, Reason
 
 ROUNDING = 1e-6
 
@@ -75,14 +75,14 @@ def _account(observations: list[Observation], ops: list[tuple[Op, int]], params:
 
 
 def _run_one(model: Model, op: Op, k: int, seen: Observation, decided: npt.NDArray[np.int8]) -> Outcome:
-    return model.run(
+    operation = Operations(
         np.array([op], np.int8),
         np.empty((1, 0), np.float32),
         np.array([seen.score]),
         np.array([1 if seen.target else -1], np.int8),
         np.array([-1 if op == Op.SCORE_LEARN else k], np.int32),
-        decided,
     )
+    return model.run(operation, decided)
 
 
 def worst_window(alarms: list[int], negatives: list[int], tau: float) -> float:
@@ -202,12 +202,12 @@ def test_released_alarms_free_the_budget() -> None:
     slots = np.arange(n, dtype=np.int32)
     nothing, high = np.empty((n, 0), np.float32), np.full(n, 9.0)
     labels = np.zeros(n, np.int8)
-    outcome = model.run(np.full(n, Op.SCORE, np.int8), nothing, high, labels, slots, decided)
+    outcome = model.run(Operations(np.full(n, Op.SCORE, np.int8), nothing, high, labels, slots), decided)
 
     assert model.outstanding == int((outcome.decision > 0).sum()) < n
     assert outcome.reason[-1] == Reason.BUDGET
 
-    model.run(np.full(n, Op.RELEASE, np.int8), nothing, high, labels, slots, decided)
+    model.run(Operations(np.full(n, Op.RELEASE, np.int8), nothing, high, labels, slots), decided)
 
     assert model.outstanding == 0
     assert model.decide_one(9.0) == 1

@@ -60,9 +60,10 @@ def test_read_only_and_strided_rows_compile_nothing_new() -> None:
     plain, odd = Model.create(params), Model.create(params)
     feed.run(plain)
     compiled = len(getattr(kernel.run, "signatures", ()))
-    x = np.frombuffer(feed.x.tobytes(), np.float32).reshape(feed.x.shape)
-    y = np.repeat(feed.y, 2)[::2]
-    odd.run(feed.code, x, feed.score, y, feed.slot, np.zeros(feed.slots, np.int8))
+    operations = feed.operations
+    x = np.frombuffer(operations.x.tobytes(), np.float32).reshape(operations.x.shape)
+    y = np.repeat(operations.y, 2)[::2]
+    odd.run(operations._replace(x=x, y=y), np.zeros(feed.slots, np.int8))
 
     assert odd.to_bytes() == plain.to_bytes()
     assert len(getattr(kernel.run, "signatures", ())) == compiled

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from npstream.errors import SettingsError
-from npstream.model import Model, Op, Params, seeded
+from npstream.model import Model, Op, Operations, Params, seeded
 from npstream.model.seed import CREDIT
 
 PARAMS = Params(d=2, D=16, tau=0.1, budget=5.0)
@@ -28,7 +28,7 @@ def trained(params: Params = PARAMS) -> Model:
     hot = model.score_many(rows(500, seed=2)[0]).argmax()
     x = rows(500, seed=2)[0][hot : hot + 1]
     zero, slot = np.zeros(1, np.int8), np.zeros(1, np.int32)
-    model.run(np.array([Op.SCORE], np.int8), x, np.zeros(1), zero, slot, np.zeros(1, np.int8))
+    model.run(Operations(np.array([Op.SCORE], np.int8), x, np.zeros(1), zero, slot), np.zeros(1, np.int8))
     assert model.outstanding == 1
     return model
 

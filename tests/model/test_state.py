@@ -123,7 +123,7 @@ def test_bytes_hold_the_whole_truth(cut: int, kind: str) -> None:
     feed.run(whole)
     part = Model.create(params)
     for piece in (slice(0, cut), slice(cut, None)):
-        part.run(feed.code[piece], feed.x[piece], feed.score[piece], feed.y[piece], feed.slot[piece], decided)
+        part.run(feed[piece], decided)
         part = Model.from_bytes(params, part.to_bytes())
 
     assert part.to_bytes() == whole.to_bytes()

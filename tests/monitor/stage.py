@@ -40,6 +40,12 @@ def sample(name: str, **labels: str) -> Sample:
     return name, frozenset((key, value) for key, value in labels.items() if key not in ("group", "topic"))
 
 
+def samples(text: str) -> dict[Sample, float]:
+    """Every sample of a scrape."""
+    families = text_string_to_metric_families(text)
+    return {sample(s.name, **s.labels): s.value for family in families for s in family.samples}
+
+
 def reading(**changes: Any) -> Reading:
     """How a partition stands that has just begun, but for `changes`."""
     fields: dict[str, Any] = {
@@ -49,6 +55,7 @@ def reading(**changes: Any) -> Reading:
         "replay_to": 0,
         "saved_offset": 0,
         "counts": Tally().to_dict(),
+        "bad_events": {},
         "preset": "plus",
         "learning": True,
         "d": 2,
@@ -171,8 +178,7 @@ class Stage:
 
     def metrics(self) -> dict[Sample, float]:
         """Every sample of a scrape."""
-        families = text_string_to_metric_families(self.get("metrics")[1])
-        return {sample(s.name, **s.labels): s.value for family in families for s in family.samples}
+        return samples(self.get("metrics")[1])
 
     def wait_for(self, what: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """Poll the status until `what` holds of it, and answer it."""

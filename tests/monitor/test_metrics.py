@@ -13,7 +13,7 @@ from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS, metrics_table
-from tests.monitor.stage import IDENTITY, Sample, Stage, config, events, handled, reading, sample
+from tests.monitor.stage import IDENTITY, Sample, Stage, config, events, handled, reading, sample, samples
 
 
 def of(name: str, **labels: str) -> Sample:
@@ -79,7 +79,7 @@ def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     reasons = {"not_object": 2, "wrong_length": 1, "tombstone": 1}
     assert {
         r: n
-        for r in ("not_object", "wrong_length", "tombstone", "other", "oversize")
+        for r in ("not_object", "wrong_length", "tombstone", "oversize")
         if (n := found[of("npstream_dead_letters_total", reason=r)])
     } == reasons
     assert found[of("npstream_decisions_total", decision="-1", reason="invalid")] == 1
@@ -126,6 +126,21 @@ def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
     assert found[of("npstream_labels_total", fate="with_event")] == 20
     assert partition["fpr"]["lifetime"]["of"] + partition["tpr"]["lifetime"]["of"] == 320
     assert partition["fpr"]["window"]["of"] + partition["tpr"]["window"]["of"] == 20
+
+
+def test_bad_events_are_counted_once() -> None:
+    """What a replay met again was counted by the worker that decided it; from there on each reading adds its own."""
+    recorder = Recorder(IDENTITY, lambda: 0.0)
+    replayed = {("not_json", "none"): 3}
+    recorder.replaying(reading(bad_events=replayed))
+    recorder.observed(reading(bad_events=replayed | {("empty", "1"): 2}))
+    recorder.observed(reading(bad_events=replayed | {("empty", "1"): 2, ("empty", "-1"): 1}))
+    found = samples(scrape(recorder))
+
+    letters = {r: found[of("npstream_dead_letters_total", reason=r)] for r in ("not_json", "empty", "oversize")}
+    assert letters == {"not_json": 0, "empty": 3, "oversize": 0}
+    assert found[of("npstream_decisions_total", decision="1", reason="invalid")] == 2
+    assert found[of("npstream_decisions_total", decision="-1", reason="invalid")] == 1
 
 
 def test_a_released_partition_leaves_no_series() -> None:

@@ -16,7 +16,7 @@ from npstream.codec.snapshot import encode_snapshot
 from npstream.model import Outcome, Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition.dead_letter_cap import BLOCK, DeadLetterCap
-from npstream.partition.outputs import Publisher
+from npstream.partition.outputs import OutputBuilder
 from npstream.records import Output, Record
 from tests.partition.builders import D, config
 
@@ -98,7 +98,7 @@ def test_many_decisions_are_those_of_each(events: list[tuple[Any, ...]], data: s
     records = [as_record(7 * i, row, using) for i, row in enumerate(events)]
     ids = [row[0] for row in events]
     chosen = sorted(data.draw(st.sets(st.integers(0, len(records) - 1), min_size=1)))
-    publisher = Publisher(using, "events", 4)
+    publisher = OutputBuilder(using, "events", 4)
     column = np.arange(len(chosen), dtype=np.float64)
 
     def outcome(at: slice) -> Outcome:

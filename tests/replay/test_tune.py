@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npstream.errors import SettingsError, UsageError
+from npstream.jobs import Results
 from npstream.model import Params
 from npstream.partition import PartitionConfig
 from npstream.replay.candidates import GENERATION, Candidate, base_of, close_in, explore
 from npstream.replay.source import ArraySource, RecordSource
-from npstream.replay.trials import Score, Trials, data_digest, trial_key
+from npstream.replay.trials import COLUMNS, Score, data_digest, score_of, trial_key
 from npstream.replay.tune import Search, Trial, tune
 from npstream.settings.model_section import read_params
 from tests.replay.data import config, event_lines, records, rows, tau
 
 DATA = ArraySource(*rows(300))
-SCORE = Score(0.5, 0.1, 0.6, 300, "00")
 
 
 class Stop(Exception):
@@ -39,7 +39,7 @@ def search(budget: int, jobs: int = 1) -> Search:
 
 def run(path: Path, budget: int, jobs: int = 1, told: Callable[[Trial], None] = lambda trial: None) -> list[Trial]:
     """Search, keeping trials in `path`."""
-    return tune(search(budget, jobs), DATA, Trials(path), told)
+    return tune(search(budget, jobs), DATA, Results(path, COLUMNS), told)
 
 
 def test_the_best_is_at_least_as_good_as_the_start(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_there_is_nothing_to_search_by_without_labels(tmp_path: Path, label: byt
     data = RecordSource({0: records(lines)})
 
     with pytest.raises(UsageError, match="labelled"):
-        tune(search(4), data, Trials(tmp_path / "t.csv"), lambda trial: None)
+        tune(search(4), data, Results(tmp_path / "t.csv", COLUMNS), lambda trial: None)
 
 
 def test_what_cannot_be_is_passed_over(tmp_path: Path) -> None:
@@ -110,7 +110,9 @@ def test_what_cannot_be_is_passed_over(tmp_path: Path) -> None:
             raise SettingsError(["no"])
         return configure(candidate)
 
-    trials = tune(replace(search(8), configure=plus_only), DATA, Trials(tmp_path / "t.csv"), lambda trial: None)
+    trials = tune(
+        replace(search(8), configure=plus_only), DATA, Results(tmp_path / "t.csv", COLUMNS), lambda trial: None
+    )
 
     assert {trial.candidate.preset for trial in trials} == {"plus"}
 
@@ -134,46 +136,14 @@ def test_a_key_changes_with_all_that_determines_a_trial() -> None:
     assert trial_key(config(), data_digest(ArraySource(*rows(300)))) == keys[0]
 
 
-def test_a_torn_line_is_dropped(tmp_path: Path) -> None:
-    """What a crash left half written is run again; whole lines before it stay."""
-    path = tmp_path / "t.csv"
-    kept = Trials(path)
-    for key in ("a", "b"):
-        kept.keep(key, config(), SCORE)
-    whole = path.read_text()
-    path.write_text(whole[:-4])
-
-    again = Trials(path)
-
-    assert (again.find("a"), again.find("b")) == (SCORE, None)
-    assert path.read_text() == "".join(whole.splitlines(keepends=True)[:2])
-
-
 def test_scores_come_back_as_they_were(tmp_path: Path) -> None:
     """Every digit survives the file; so does a rate that does not exist."""
     path = tmp_path / "t.csv"
     score = Score(1 / 3, float("nan"), 2 / 7, 12, "0f")
-    Trials(path).keep("a", config(), score)
+    row: dict[str, str | int | float] = {"preset": "plus", "D": 8, "g": 0.5, "eta": 0.01, "tau": 0.1}
+    Results(path, COLUMNS).append("a", [row | score._asdict()])
 
-    assert str(Trials(path).find("a")) == str(score)
-
-
-def test_fresh_forgets(tmp_path: Path) -> None:
-    """A search may be started over."""
-    path = tmp_path / "t.csv"
-    Trials(path).keep("a", config(), SCORE)
-
-    assert Trials(path, fresh=True).find("a") is None
-
-
-def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
-    """A file that is no list of trials is refused, and stays."""
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2\n")
-
-    with pytest.raises(UsageError, match="start over with --fresh"):
-        Trials(path)
-    assert path.read_text() == "a,b\n1,2\n"
+    assert str(score_of(*Results(path, COLUMNS).rows(["a"]))) == str(score)
 
 
 def test_a_budget_is_not_taken_to_a_preset_without_one() -> None:

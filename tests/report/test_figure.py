@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.report.figure import Band, Figure, Line, Points, Rule, Segments, decimate, log_ticks, svg, ticks
-from npstream.report.page import Section, Table, page, text_table
+from npstream.report.figure import Band, Figure, Line, Points, ReferenceLine, Segments, decimate, log_ticks, svg, ticks
+from npstream.report.page import PageSection, Table, page, text_table
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVERY_LAYER = (
@@ -16,8 +16,8 @@ EVERY_LAYER = (
     Line(x=[0, 1, 2], y=[0.2, 0.3, math.nan], label='a < b & "c"', dash=1),
     Points(x=[0.5, math.nan], y=[0.2, 0.1], label="seen", colour=2),
     Segments(strokes=[(0, 0, 1, 1), (1, 1, 2, 0)], label="contour", colour=3),
-    Rule(y=0.25, label="target"),
-    Rule(x=1.5),
+    ReferenceLine(y=0.25, label="target"),
+    ReferenceLine(x=1.5),
 )
 
 
@@ -87,7 +87,7 @@ def test_decimation_keeps_ends_and_peaks(y: list[float], columns: int) -> None:
 def test_page_escapes_text_and_inlines_figures() -> None:
     """Text cannot become markup, figures stay markup, and nothing is fetched from elsewhere."""
     table = Table(header=["set", "rate"], rows=[["<b>", "0.1"]], caption="c & d")
-    html = page("a < b", [Section(heading="h", text=["x > y"], tables=[table], figures=[svg(figure())])])
+    html = page("a < b", [PageSection(heading="h", text=["x > y"], tables=[table], figures=[svg(figure())])])
 
     assert "<h1>a &lt; b</h1>" in html
     assert "&lt;b&gt;" in html

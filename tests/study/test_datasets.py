@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from npstream.errors import UsageError
-from npstream.study.datasets import RECIPES, Source, head, permuted
+from npstream.study.datasets import RECIPES, DatasetSource, head, permuted
 from npstream.study.drift import DRIFTING
 from npstream.study.generators import STATIONARY
 
@@ -35,12 +35,12 @@ def write_libsvm(folder: Path) -> None:
 def test_every_format_reads_the_same(write: object, tmp_path: Path) -> None:
     """Archive, CSV with and without header, and LIBSVM (rarer label is the target) give the same rows."""
     write(tmp_path)  # type: ignore[operator]
-    data = Source(tmp_path).load("tiny")
+    data = DatasetSource(tmp_path).load("tiny")
 
     np.testing.assert_array_equal(data.x, X)
     np.testing.assert_array_equal(data.y, Y)
     assert (data.x.dtype.str, data.y.dtype.str, data.rows, data.dims) == ("<f4", "|i1", 3, 2)
-    assert Source(tmp_path).in_folder() == ["tiny"]
+    assert DatasetSource(tmp_path).in_folder() == ["tiny"]
 
 
 @pytest.mark.parametrize(
@@ -61,35 +61,35 @@ def test_unusable_files_are_refused_by_name(name: str, content: str, problem: st
     """The message names the file and what is wrong with it."""
     (tmp_path / name).write_text(content)
     with pytest.raises(UsageError, match=rf"{name}.*{problem}"):
-        Source(tmp_path).load("a")
+        DatasetSource(tmp_path).load("a")
 
 
 def test_missing_and_empty_folders_are_refused(tmp_path: Path) -> None:
     """A folder that is not there, or holds no data, says what was expected."""
     with pytest.raises(UsageError, match=r"is not a folder; give --data"):
-        Source(tmp_path / "absent").in_folder()
+        DatasetSource(tmp_path / "absent").in_folder()
     with pytest.raises(UsageError, match=r"holds no data set; expected files ending in \.npz"):
-        Source(tmp_path).in_folder()
+        DatasetSource(tmp_path).in_folder()
 
 
 def test_unknown_name_lists_what_is_there(tmp_path: Path) -> None:
     """A misspelt set is answered with the known ones, of folder and generators."""
     write_npz(tmp_path)
     with pytest.raises(UsageError, match=r"no data set named 'mons'.*moons.*tiny"):
-        Source(tmp_path).load("mons")
+        DatasetSource(tmp_path).load("mons")
 
 
 def test_folder_comes_before_what_is_built_in(tmp_path: Path) -> None:
     """A file named like a generator is the one that is read."""
     np.savez(tmp_path / "moons.npz", X=X, y=Y)
-    assert Source(tmp_path).load("moons").rows == 3
+    assert DatasetSource(tmp_path).load("moons").rows == 3
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_generators_are_reproducible_and_sound(name: str) -> None:
     """The same seed gives the same set, another seed another one; values finite, both classes there."""
-    data, again = (Source().load(name, rows=4000, seed=3) for _ in range(2))
-    other = Source().load(name, rows=4000, seed=4)
+    data, again = (DatasetSource().load(name, rows=4000, seed=3) for _ in range(2))
+    other = DatasetSource().load(name, rows=4000, seed=4)
 
     assert data.digest == again.digest != other.digest
     assert (data.rows, data.x.dtype.str, data.y.dtype.str) == (4000, "<f4", "|i1")
@@ -101,7 +101,7 @@ def test_generators_are_reproducible_and_sound(name: str) -> None:
 def test_drifting_streams_change_where_they_say() -> None:
     """Labels flip, units triple and priors fall at the place and size of the recipe."""
     half = 5000
-    flip, scale, prior = (Source().load(name, rows=10_000, seed=1) for name in ("flip", "scalejump", "prior"))
+    flip, scale, prior = (DatasetSource().load(name, rows=10_000, seed=1) for name in ("flip", "scalejump", "prior"))
     before, after = (flip.x[part][flip.y[part] == 1].mean(axis=0) for part in (slice(half), slice(half, None)))
     negatives = flip.x[half:][flip.y[half:] == -1].mean(axis=0)
 
@@ -114,13 +114,13 @@ def test_drifting_streams_change_where_they_say() -> None:
 
 def test_imbalanced_streams_have_their_share_of_targets() -> None:
     """1% and 0.1% targets, within sampling error."""
-    assert (Source().load("imb1").y == 1).mean() == pytest.approx(0.01, rel=0.2)
-    assert (Source().load("imb01").y == 1).mean() == pytest.approx(0.001, rel=0.3)
+    assert (DatasetSource().load("imb1").y == 1).mean() == pytest.approx(0.01, rel=0.2)
+    assert (DatasetSource().load("imb01").y == 1).mean() == pytest.approx(0.001, rel=0.3)
 
 
 def test_permutation_keeps_rows_together_and_is_repeatable() -> None:
     """A permuted set holds the same (row, label) pairs, in an order fixed by the seed; cuts take the front."""
-    data = Source().load("gmm2", rows=500)
+    data = DatasetSource().load("gmm2", rows=500)
     mixed = permuted(data, 7)
 
     def pairs(x: NDArray[np.float32], y: NDArray[np.int8]) -> set[tuple[float, ...]]:
@@ -136,5 +136,5 @@ def test_permutation_keeps_rows_together_and_is_repeatable() -> None:
 def test_sklearn_sets_are_binary_problems() -> None:
     """Where scikit-learn is installed its small sets can be named."""
     pytest.importorskip("sklearn")
-    data = Source().load("iris")
+    data = DatasetSource().load("iris")
     assert (data.rows, data.dims, int((data.y == 1).sum())) == (150, 4, 50)

@@ -1,12 +1,10 @@
 """Late labels."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from npstream.model import Model, Op, Outcome, Params
+from npstream.model import Model, Op, Operations, Outcome, Params
 from npstream.study.delayed import stream_delayed
 
 
@@ -24,8 +22,8 @@ def test_no_delay_equals_immediate_learning(charge: str) -> None:
     late, immediate = Model.create(params), Model.create(params)
     found, expected = stream_delayed(late, x, y, 0), immediate.stream(x, y)
 
-    for field in fields(Outcome):
-        np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), field.name)
+    for name, column in found._asdict().items():
+        np.testing.assert_array_equal(column, getattr(expected, name), name)
     assert late.digest() == immediate.digest()
 
 
@@ -59,4 +57,5 @@ def _one(
     model: Model, op: Op, x: NDArray[np.float32], y: NDArray[np.int8], i: int, decided: NDArray[np.int8]
 ) -> Outcome:
     row = slice(i, i + 1)
-    return model.run(np.array([op], np.int8), x[row], np.zeros(1), y[row], np.array([i], np.int32), decided)
+    operation = Operations(np.array([op], np.int8), x[row], np.zeros(1), y[row], np.array([i], np.int32))
+    return model.run(operation, decided)

@@ -74,9 +74,9 @@ def test_olnp_scoring_changes_nothing_and_batches_do_not_matter() -> None:
     whole, single = Olnp(3, 0.1), Olnp(3, 0.1)
     scores = whole.stream(x, y).score
     for row, label, score in zip(x, y, scores, strict=True):
-        assert single.score_one(row) == score
-        assert single.decide_one(row) == (1 if score > 0 else -1)
-        single.learn_one(row, int(label))
+        assert single.score_many([row]) == [score]
+        assert single.decide_many([row]) == [1 if score > 0 else -1]
+        single.learn_many([row], [label])
 
     np.testing.assert_array_equal(single.weights[0], whole.weights[0])
     assert (single.weights[1], single.gamma) == (whole.weights[1], whole.gamma)

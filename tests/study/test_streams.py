@@ -8,10 +8,10 @@ import pytest
 from npstream.model import Model, Params
 from npstream.report.rates import rates
 from npstream.study import methods, streams
-from npstream.study.datasets import Source, permuted
+from npstream.study.datasets import DatasetSource, permuted
 from npstream.study.gates import Gate, all_within, at_least, at_most
 from npstream.study.stream_gates import REFERENCE_SETS, check
-from npstream.study.tally import Tally
+from npstream.study.tally import StreamResults
 
 TREES = {(f"set{i}", 0.1): 0.15 for i in range(REFERENCE_SETS)}
 
@@ -36,7 +36,7 @@ def made_up(
 
 
 def verdicts(rows: list[dict[str, str]]) -> list[bool]:
-    return [gate.passed for gate in check(Tally(rows), TREES)]
+    return [gate.passed for gate in check(StreamResults(rows), TREES)]
 
 
 def test_reference_has_every_set_at_every_rate() -> None:
@@ -77,7 +77,7 @@ def test_means_are_only_judged_over_all_reference_sets() -> None:
 def test_rates_of_streams_with_few_expected_alarms_are_left_out() -> None:
     """Below 50 expected false alarms the ratio is noise and not judged."""
     rows = [row | {"negatives": "499", "fpr": "0.5"} for row in made_up(sets=1)]
-    assert check(Tally(rows), {}) == []
+    assert check(StreamResults(rows), {}) == []
 
 
 @pytest.mark.parametrize(("rows", "gates", "bar"), [("5300", 1, "0.151"), ("5299", 0, "-")])
@@ -105,11 +105,11 @@ def test_gates_compare_the_right_way_and_never_pass_nan() -> None:
 
 def test_task_row_is_what_the_model_did() -> None:
     """A row holds the rates of a plain run over the same order, of the whole stream and of its last quarter."""
-    study = streams.study(Source(), names=["moons"], taus=(0.1,), seeds=1)
+    study = streams.study(DatasetSource(), names=["moons"], taus=(0.1,), seeds=1)
     task = next(task for task in study.tasks if "plus" in repr(task))
     (row,) = task.run()
 
-    data = permuted(Source().load("moons"), 0)
+    data = permuted(DatasetSource().load("moons"), 0)
     decision = Model.create(Params(d=2, tau=0.1, seed=0)).stream(data.x, data.y).decision
     assert row["np_score"] == rates(decision, data.y).np_score(0.1)
     assert row["q4_fpr"] == rates(decision[22_500:], data.y[22_500:]).fpr
@@ -118,7 +118,7 @@ def test_task_row_is_what_the_model_did() -> None:
 
 def test_keys_tell_settings_data_and_order_apart() -> None:
     """No two tasks of a study share a key, and other data under the same name has other keys."""
-    study = streams.study(Source(), names=["moons", "gmm2"], seeds=2)
+    study = streams.study(DatasetSource(), names=["moons", "gmm2"], seeds=2)
     keys = {task.key for task in study.tasks}
     assert len(keys) == len(study.tasks) == 2 * 2 * len(streams.TAUS) * len(methods.METHODS)
 
@@ -130,12 +130,12 @@ def test_changed_data_is_run_again(tmp_path: Path) -> None:
         folder = tmp_path / str(shift)
         folder.mkdir()
         np.savez(folder / "mine.npz", X=np.arange(8).reshape(4, 2) + shift, y=[1, -1, -1, 1])
-        keys.append({task.key for task in streams.study(Source(folder), seeds=1).tasks})
+        keys.append({task.key for task in streams.study(DatasetSource(folder), seeds=1).tasks})
     assert keys[0].isdisjoint(keys[1])
 
 
 def test_unknown_folder_sets_are_all_played(tmp_path: Path) -> None:
     """A folder without any reference set is compared as it is, permuted."""
     np.savez(tmp_path / "mine.npz", X=np.arange(8).reshape(4, 2), y=[1, -1, -1, 1])
-    tasks = streams.study(Source(tmp_path), seeds=1).tasks
+    tasks = streams.study(DatasetSource(tmp_path), seeds=1).tasks
     assert {task.name for task in tasks} == {"mine"}  # type: ignore[attr-defined]

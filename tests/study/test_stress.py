@@ -6,7 +6,7 @@ import pytest
 from npstream.model import Model, Params
 from npstream.report.rates import rates
 from npstream.study import delays, methods, stress
-from npstream.study.datasets import Source, permuted
+from npstream.study.datasets import DatasetSource, permuted
 
 
 def stress_row(stream: str, **figures: float) -> dict[str, str]:
@@ -74,11 +74,11 @@ def test_delay_gates_follow_their_bars(row: dict[str, str], expected: list[bool]
 
 def test_delay_task_measures_after_the_warm_up() -> None:
     """Without delay the row equals a plain run from event 1,000 on."""
-    study = delays.study(Source(), names=["gmm2"], seeds=1)
+    study = delays.study(DatasetSource(), names=["gmm2"], seeds=1)
     task = next(task for task in study.tasks if (task.delay, task.tau) == (0, 0.1))  # type: ignore[attr-defined]
     (row,) = task.run()
 
-    data = permuted(Source().load("gmm2"), 0)
+    data = permuted(DatasetSource().load("gmm2"), 0)
     decision = Model.create(Params(d=2, tau=0.1, seed=0)).stream(data.x, data.y).decision
     assert row["fpr"] == rates(decision[1000:], data.y[1000:]).fpr
     assert row["np_score_all"] == rates(decision, data.y).np_score(0.1)

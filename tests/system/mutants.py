@@ -96,14 +96,14 @@ def _batch_not_split() -> None:
 
 
 def _wall_clock_timestamp() -> None:
-    from npstream.partition.outputs import Publisher
+    from npstream.partition.outputs import OutputBuilder
 
-    honest = Publisher.decisions
+    honest = OutputBuilder.decisions
 
     def decisions(self: Any, *arguments: Any) -> Any:
         return [output._replace(timestamp_ms=time.time_ns() // 1000) for output in honest(self, *arguments)]
 
-    _replace(decisions, (Publisher, "decisions"))
+    _replace(decisions, (OutputBuilder, "decisions"))
 
 
 def _hash_order() -> None:
