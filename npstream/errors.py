@@ -10,6 +10,9 @@ NpstreamError
 └── Fatal              worker: abort the transaction, exit non-zero
 """
 
+import difflib
+from collections.abc import Collection
+
 
 class NpstreamError(Exception):
     """Base of every error npstream raises on purpose. The message says what to do next."""
@@ -24,6 +27,12 @@ class SettingsError(NpstreamError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """What to write instead of an unknown name: the closest one, or any of those known."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 class UsageError(NpstreamError):

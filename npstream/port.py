@@ -15,6 +15,7 @@ from npstream.records import Batch, Channel, Headers, KeyValue, Phase, Pointer, 
 
 Start = Literal["earliest", "latest"] | int
 """Where a partition without state begins: an end of the log, or a timestamp in ms."""
+DEFAULT_START: Literal["earliest"] = "earliest"
 
 
 FinishCommit = Callable[[], dict[int, Pointer]]

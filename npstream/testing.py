@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from npstream import app
+from npstream.backend import backend_of
 from npstream.client import Decision, Message, partition_for, read_decision
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.embedded import EmbeddedLog, create_topics
@@ -131,10 +132,10 @@ class Stage:
         return _Watch({partition: end for partition, end in ends.items() if end})
 
     def _worker(self, watch: "_Watch", deaths: "_Deaths") -> Worker:
-        stop = watch.stop
+        backend, stop = backend_of(self.settings), watch.stop
 
         def connect() -> tuple[Broker, Log]:
-            return MortalBroker(app.open_broker(self.settings, stop, watch), deaths.step), app.open_log(self.settings)
+            return MortalBroker(backend.open_broker(stop, watch), deaths.step), backend.open_log()
 
         limits = self.settings.worker.limits()
         return Worker(connect, app.origin_of(self.settings), limits, time.monotonic, stop, watch)

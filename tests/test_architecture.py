@@ -20,8 +20,9 @@ BASE = ("npstream", "records", "arrays", "errors", "observe", "port", "failpoint
 COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
-    "testing": "app settings worker embedded client codec",
-    "app": "settings worker monitor kafka embedded partition codec model",
+    "testing": "app backend settings worker embedded client codec",
+    "app": "backend settings worker monitor partition codec model",
+    "backend": "settings doctor kafka embedded",
     "settings": "worker kafka partition codec model",
     "bench": "worker kafka partition codec model",
     "worker": "state partition codec model",
@@ -42,7 +43,7 @@ MAY_IMPORT = {
 }
 
 # All that a running worker may load. Tools and experiments may load more, later, in their own process.
-WORKER_ROOMS = ("app", "settings", "worker", "monitor", "kafka", "embedded", "partition", "codec", "model")
+WORKER_ROOMS = ("app", "backend", "settings", "worker", "monitor", "kafka", "embedded", "partition", "codec", "model")
 # Of scipy the parts: numba loads its top for a version check where it is installed.
 NOT_IN_A_WORKER = ("sklearn", "scipy.special", "scipy.stats", "scipy.linalg", "pyarrow", "pandas", "matplotlib")
 
@@ -107,6 +108,18 @@ def test_each_room_imports_what_it_names() -> None:
     assert {room: set(names.split()) for room, names in MAY_IMPORT.items()} == {
         room: names for room, names in found.items() if room not in (*BASE, *COMMANDS)
     }
+
+
+def test_kafka_or_a_file_is_decided_once() -> None:
+    """Only the backend asks which of the two sections is given; the settings themselves check that it is one."""
+    asking = {
+        str(path.relative_to(PACKAGE))
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ("kafka", "embedded") and "settings" in ast.unparse(node)
+    }
+
+    assert asking == {"backend.py"}
 
 
 def test_the_worker_path_loads_no_tool_library() -> None:

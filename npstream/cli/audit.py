@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import progress
-from npstream.cli.tooling import opened, past_of, range_options
+from npstream.cli.options import json_option, load_settings, range_options, settings_options
+from npstream.cli.output import echo_json, progress
+from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
     from npstream.history.audit import Verdict
@@ -33,8 +33,7 @@ and timestamp. Reads only, beside running workers.
 Exit codes: 0 all reproduced bit for bit; 1 a difference, the first is shown;
 2 the range cannot be audited; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @range_options
 @json_option
 def audit(

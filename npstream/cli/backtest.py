@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import echo_json, json_option, label_option
-from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import EventInput, delay_option, file_argument, history, partitions_option
-from npstream.cli.tooling import range_options
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import (
+    delay_option,
+    file_argument,
+    json_option,
+    label_option,
+    partitions_option,
+    range_options,
+)
+from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
+from npstream.cli.replaying import EventInput, history
 
 if TYPE_CHECKING:
     from npstream.model import Model

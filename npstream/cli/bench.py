@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from npstream.cli.options import echo_json, json_option
+from npstream.cli.options import json_option
+from npstream.cli.output import echo_json
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,16 +1,12 @@
 """`npstream check`: is this settings file usable, and what will it cost?"""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import yaml
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-
-if TYPE_CHECKING:
-    from npstream.settings import Settings
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json
 
 
 @click.command(
@@ -21,16 +17,18 @@ Example:
 \b
 Exit codes: 0 usable; 3 not, with every problem; 2 the file cannot be read."""
 )
-@config_option()
-@set_option
+@settings_options()
 @json_option
 def check(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     """Check a settings file: every problem at once, and sizes. Connects to nothing."""
     settings = load_settings(config, assignments)
-    _ask_the_client(settings)
 
+    from npstream.backend import backend_of
+    from npstream.errors import SettingsError
     from npstream.settings import masked_dump, sizes
 
+    if problems := backend_of(settings).find_client_problems():
+        raise SettingsError(problems)
     found = sizes(settings)
     keep = settings.checkpoint.keep
     if as_json:
@@ -41,21 +39,6 @@ def check(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
         f"\n# usable. Per partition: model {_size(found.state)}, label buffer when full {_size(found.buffer)}, "
         f"snapshot at most {_size(found.snapshot)}, {keep} kept."
     )
-
-
-def _ask_the_client(settings: "Settings") -> None:
-    """Raise `SettingsError` for what only the Kafka client can tell: an option that it does not know, or not so.
-
-    Keys and certificates are left out: where settings are written, they often are not.
-    """
-    if settings.kafka is None:
-        return
-    from npstream.errors import SettingsError
-    from npstream.kafka.clients import client_problems
-
-    problems = client_problems(replace(settings.kafka.config(settings.topic_names()), security={}))
-    if problems:
-        raise SettingsError(problems)
 
 
 def _bytes(state: int, buffer: int, snapshot: int, keep: int) -> dict[str, int]:

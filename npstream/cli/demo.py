@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npstream.cli.exits import FAILED
-from npstream.cli.options import echo_json, json_option
-from npstream.cli.progress import compile_kernel, waiting
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import json_option
+from npstream.cli.output import check_writable, compile_kernel, echo_json, waiting, write_file
 
 if TYPE_CHECKING:
     from npstream.demo.live import Feeder
@@ -77,6 +76,9 @@ def demo(
     with _prepared(kafka, tau, port) as settings:
         live = _run_live(settings, stream, seconds, quiet=as_json)
         same = _tell(settings, stream, out, live, as_json)
+    if kafka is not None and not as_json:
+        topic = settings.topic_names().events
+        click.echo(f"topics {topic} and {topic}-... stay on the broker")
     if not same:
         raise click.exceptions.Exit(FAILED)
 
@@ -96,41 +98,28 @@ def _write_data(path: Path, stream: "DemoStream", as_json: bool) -> None:
 @contextmanager
 def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
     """Settings with fresh topics, on a broker or in a temporary file."""
+    from npstream.backend import backend_of
     from npstream.settings import from_mapping
 
-    common: dict[str, Any] = {
-        "topics": {"events": f"npstream-demo-{secrets.token_hex(4)}"},
-        "model": {"d": 2, "tau": tau},
-        "http": {"port": port},
-        "log": {"level": "error"},
-    }
-    if kafka is not None:
-        topic = common["topics"]["events"]
-        settings = from_mapping({"kafka": {"bootstrap": kafka, "group": topic, "slot": "demo"}, **common})
-        _create_on_kafka(settings)
-        yield settings
-        return
-    from npstream.embedded import create_topics
-
+    name = f"npstream-demo-{secrets.token_hex(4)}"
     with tempfile.TemporaryDirectory(prefix="npstream-demo-") as folder:
-        path = Path(folder) / "log.db"
-        settings = from_mapping({"embedded": {"path": str(path), "partitions": _PARTITIONS}, **common})
-        create_topics(path, settings.topic_names(), _PARTITIONS)
+        on_kafka = {"kafka": {"bootstrap": kafka, "group": name, "slot": "demo"}}
+        in_file = {"embedded": {"path": f"{folder}/log.db"}}
+        common: dict[str, Any] = {
+            "topics": {"events": name},
+            "model": {"d": 2, "tau": tau},
+            "http": {"port": port},
+            "log": {"level": "error"},
+        }
+        settings = from_mapping(common | (in_file if kafka is None else on_kafka))
+        backend_of(settings).plan_topics(_PARTITIONS, None, None).apply()
         yield settings
-
-
-def _create_on_kafka(settings: "Settings") -> None:
-    from npstream.kafka.admin import Admin
-    from npstream.kafka.topics import Wishes
-
-    assert settings.kafka is not None
-    admin = Admin(settings.kafka.config(settings.topic_names()))
-    admin.prepare(admin.plan(Wishes(partitions=_PARTITIONS)))
 
 
 def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, quiet: bool) -> list[str]:
     """Feed and work until all is decided; answer the committed proof of each partition."""
     from npstream import app
+    from npstream.backend import backend_of
     from npstream.demo.live import Feeder, WorkerThread
     from npstream.logs import configure
 
@@ -142,7 +131,7 @@ def _run_live(settings: "Settings", stream: "DemoStream", seconds: float, *, qui
     compiled_s = compile_kernel(settings.partition_config(), quiet=quiet)
     _say(f"kernel ready after {compiled_s:.1f} s", quiet)
     stop = threading.Event()
-    log = app.open_log(settings)
+    log = backend_of(settings).open_log()
     feeder = Feeder(log, stream.messages(), stream.total / seconds, stop)
     worker = WorkerThread(app.build_worker(settings, stop, dashboard.observer).run)
     try:
@@ -205,22 +194,22 @@ class _Line:
 
 
 def _proofs(settings: "Settings") -> list[str]:
-    from npstream import app
+    from npstream.backend import backend_of
 
-    with closing(app.open_state(settings)) as state:
+    with closing(backend_of(settings).open_state()) as state:
         positions = [state.committed(partition) for partition in range(_PARTITIONS)]
     return [position.proof.chain for position in positions if position is not None]
 
 
 def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
     """Replay what was decided, beside its rivals; answer whether the replay gave the live decisions."""
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
     from npstream.demo.story import picture, report, table, tell, to_json
     from npstream.report.page import text_table
 
     topic = settings.topic_names().events
-    with closing(app.open_log(settings)) as log, waiting("replaying it beside its rivals", quiet=as_json):
+    with closing(backend_of(settings).open_log()) as log, waiting("replaying it beside its rivals", quiet=as_json):
         story = tell(settings.partition_config(), topic_source(log, topic, Range()), stream)
     write_file(out / "demo.svg", picture(story))
     write_file(out / "demo.html", report(story))
@@ -231,8 +220,6 @@ def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str]
     click.echo(text_table(*table(story)))
     click.echo(f"replayed: decisions are {'identical, bit for bit' if same else 'NOT identical'}")
     click.echo(f"picture: {out / 'demo.svg'}   report: {out / 'demo.html'}")
-    if settings.kafka is not None:
-        click.echo(f"topics {topic} and {topic}-... stay on the broker")
     return same
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.tooling import one_partition_option, range_options
+from npstream.cli.options import json_option, load_settings, one_partition_option, range_options, settings_options
+from npstream.cli.output import echo_json
 
 if TYPE_CHECKING:
     from npstream.history.dead_letters import DeadLetterFilter
@@ -35,7 +35,7 @@ def dlq() -> None:
 def _choice_options(function: F) -> F:
     function = range_options(function)
     return click.option(
-        "--reason", "reasons", multiple=True, help="Only this reason, for instance wrong_length. May be given often."
+        "--reason", "reasons", multiple=True, help="Only this reason, for instance wrong_length. Repeatable."
     )(function)
 
 
@@ -50,8 +50,7 @@ Example:
 Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers;
 5 stored records are damaged.""",
 )
-@config_option()
-@set_option
+@settings_options()
 @_choice_options
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Dead letters shown one by one.")
 @json_option
@@ -90,8 +89,7 @@ The offset is that of the event, as `npstream dlq list` shows it. Reads only.
 Exit codes: 0 shown; 2 no such dead letter; 3 settings refused; 4 brokers;
 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @one_partition_option
 @click.option("--offset", type=click.IntRange(0), required=True, help="Input offset of the event.")
 @json_option
@@ -123,8 +121,7 @@ running it twice sends twice.
 Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers;
 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Say what would be sent and send nothing.")
 @click.option(
@@ -169,7 +166,7 @@ def redrive(
 def _opened(
     settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
 ) -> Iterator[tuple["Log", "DeadLetterFilter"]]:
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
     from npstream.errors import UsageError
@@ -182,7 +179,7 @@ def _opened(
     for name, text in (("first", begin), ("end", end)):
         if text is not None:
             bounds |= {f"{name}_offset": int(text)} if text.isdecimal() else {f"{name}_ms": moment_ms(text)}
-    with closing(app.open_log(settings)) as log:
+    with closing(backend_of(settings).open_log()) as log:
         if only:
             partitions_of(log, settings.topic_names().events, only)
         yield log, DeadLetterFilter(only, reasons, **bounds)

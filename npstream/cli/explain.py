@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.tooling import one_partition_option, opened, past_of
+from npstream.cli.options import json_option, load_settings, one_partition_option, settings_options
+from npstream.cli.output import echo_json
+from npstream.cli.reading import opened, past_of
 
 
 @click.command(
@@ -20,8 +21,7 @@ feature adds to the score of an average event. Reads only.
 Exit codes: 0 explained; 1 the published decision is another; 2 no such event, or it cannot
 be recomputed; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @one_partition_option
 @click.option("--offset", type=click.IntRange(0), required=True, help="Input offset of the event.")
 @json_option

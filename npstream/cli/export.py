@@ -8,9 +8,8 @@ from typing import BinaryIO
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import progress
-from npstream.cli.tooling import range_options
+from npstream.cli.options import json_option, load_settings, range_options, settings_options
+from npstream.cli.output import echo_json, progress
 
 
 @click.command(
@@ -26,8 +25,7 @@ Exit codes: 0 written; 2 the range or the file cannot be used; 3 settings refuse
 5 stored records are damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@config_option()
-@set_option
+@settings_options()
 @range_options
 @json_option
 def export(
@@ -44,7 +42,7 @@ def export(
 
     from contextlib import closing
 
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
     from npstream.data.lines import to_line
     from npstream.errors import UsageError
@@ -53,7 +51,7 @@ def export(
     if to_stdout and as_json:
         raise UsageError("--json and a file of - would mix on standard output; give a file")
     count = 0
-    with closing(app.open_log(settings)) as log:
+    with closing(backend_of(settings).open_log()) as log:
         source = topic_source(log, settings.topic_names().events, Range(begin, end, only))
         total = sum(last - first for first, last in source.ranges.values())
         with _writing(file) as out, progress("exporting", total, quiet=as_json) as advance:

@@ -1,15 +1,11 @@
 """`npstream init`: create the topics, with the settings they need."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.progress import waiting
-
-if TYPE_CHECKING:
-    from npstream.settings import Settings
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json, waiting
 
 
 @click.command(
@@ -22,8 +18,7 @@ Creates what is missing, adds partitions where an output has fewer than the even
 and corrects settings npstream cannot work with. Running it again does nothing.
 Exit codes: 0 done; 3 settings refused; 4 brokers or rights; 5 a damaged file."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option("--partitions", type=click.IntRange(1), default=None, help="Partitions of a new events topic.")
 @click.option("--replication", type=click.IntRange(1), default=None, help="Replicas of new topics (3 in production).")
 @click.option(
@@ -42,10 +37,13 @@ def init(
 ) -> None:
     """Create the topics with the right partition counts, compaction, retention and timestamp limits."""
     settings = load_settings(config, assignments)
-    if settings.embedded is not None:
-        actions = _init_embedded(settings, partitions, dry_run)
-    else:
-        actions = _init_kafka(settings, partitions or 1, replication or 1, retention_hours, dry_run, quiet=as_json)
+
+    from npstream.backend import backend_of
+
+    actions, apply = backend_of(settings).plan_topics(partitions, replication, retention_hours)
+    if not dry_run:
+        with waiting("creating and changing topics", quiet=as_json):
+            apply()
     if as_json:
         echo_json({"dry_run": dry_run, "actions": actions})
         return
@@ -53,29 +51,3 @@ def init(
         click.echo(("would " if dry_run else "") + action)
     if not actions:
         click.echo("nothing to do: all topics are as they must be")
-
-
-def _init_embedded(settings: "Settings", partitions: int | None, dry_run: bool) -> list[str]:
-    from npstream.embedded import create_topics
-
-    assert settings.embedded is not None
-    count = partitions or settings.embedded.partitions
-    if not dry_run:
-        create_topics(settings.embedded.path, settings.topic_names(), count)
-    return [f"make {settings.embedded.path} with {count} partitions in each of the four topics"]
-
-
-def _init_kafka(
-    settings: "Settings", partitions: int, replication: int, hours: int | None, dry_run: bool, *, quiet: bool
-) -> list[str]:
-    from npstream.kafka.admin import Admin
-    from npstream.kafka.topics import Wishes, summary
-
-    assert settings.kafka is not None
-    admin = Admin(settings.kafka.config(settings.topic_names()))
-    retention_ms = -1 if hours is None else hours * 3_600_000
-    actions = admin.plan(Wishes(partitions, replication, retention_ms))
-    if not dry_run:
-        with waiting("creating and changing topics", quiet=quiet):
-            admin.prepare(actions)
-    return summary(actions)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.tooling import opened, past_of
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json, write_file
+from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
     from npstream.codec.snapshot import Snapshot
@@ -30,8 +31,7 @@ beside running workers. An exported file holds the model and nothing of single e
 give it to new partitions with the setting start_from.
 Exit codes: 0 shown; 2 no such checkpoint; 3 settings refused; 4 brokers; 5 unreadable state."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option("--partition", type=click.IntRange(0), help="Input partition; all of them, a line each, when left out.")
 @click.option("--at", type=click.IntRange(0), help="The kept checkpoint at this input offset (see --history).")
 @click.option("--history", is_flag=True, help="List kept checkpoints, changes of settings and resets.")
@@ -122,14 +122,12 @@ def _diff(past: "Past", offsets: tuple[int, int], as_json: bool) -> None:
 
 
 def _export(snapshot: "Snapshot", path: Path, as_json: bool) -> None:
-    from npstream.errors import UsageError
-    from npstream.history.inspect import model_file
+    from npstream.partition import PartitionProcessor
+    from npstream.partition.model_file import model_file
 
-    data = model_file(snapshot)
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    processor = PartitionProcessor.from_snapshot(snapshot)
+    data = model_file(processor, processor.config)
+    write_file(path, data)
     if as_json:
         echo_json({"file": str(path), "bytes": len(data), "next_offset": snapshot.next_offset})
     else:

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 import orjson
 
-from npstream.cli.options import config_option, echo_json, json_option, load_settings, set_option
-from npstream.cli.tooling import opened
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json
+from npstream.cli.reading import opened
 
 
 @click.command(
@@ -23,8 +24,7 @@ has waited, by its timestamp. held back: behind a transaction that is not decide
 that nobody can read; when that lasts, run `npstream doctor`. Reads only.
 Exit codes: 0 told; 3 settings refused; 4 brokers; 5 stored state is damaged."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option(
     "--watch", is_flag=True, help="Look again and again until interrupted; one JSON document a line with --json."
 )

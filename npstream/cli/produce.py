@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, label_option, load_settings, set_option
-from npstream.cli.progress import progress
+from npstream.cli.options import json_option, label_option, load_settings, settings_options
+from npstream.cli.output import echo_json, progress
 
 if TYPE_CHECKING:
     from npstream.client import Message
@@ -34,8 +34,7 @@ Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers;
 5 the embedded file is damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@config_option()
-@set_option
+@settings_options()
 @click.option(
     "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; as fast as possible else."
 )
@@ -54,11 +53,11 @@ def produce(
     """Send FILE to the events topic."""
     settings = load_settings(config, assignments)
 
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.data.messages import messages_of_file
 
     outgoing = messages_of_file(file, settings.partition_config().events, delay, label)
-    log = app.open_log(settings)
+    log = backend_of(settings).open_log()
     if outgoing.columns is not None and not as_json:
         click.echo(f"{file.name}: {outgoing.columns}", err=True)
     started = time.monotonic()

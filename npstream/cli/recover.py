@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, json_option, load_settings, set_option
-from npstream.cli.repositioning import move, moving_options
+from npstream.cli.options import json_option, load_settings, moving_options, settings_options
+from npstream.cli.repositioning import move
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
@@ -35,8 +35,7 @@ what works instead. Partitions that have their offset and a checkpoint are left 
 Exit codes: 0 planned or done; 2 workers are active, or it cannot be recomputed; 3 settings
 refused; 4 brokers; 5 what was committed or published is not what these settings lead to."""
 )
-@config_option()
-@set_option
+@settings_options()
 @moving_options
 @json_option
 def recover(

@@ -1,10 +1,10 @@
 """What the commands that replay history share: a file or a range of the topic, and the settings to replay it with."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,29 +17,8 @@ if TYPE_CHECKING:
     from npstream.replay.source import Source
     from npstream.settings import Settings
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _EXTERNAL = "model.preset=external"
 _FEATURES = "events.features="
-
-
-def file_argument(function: F) -> F:
-    """FILE, optional: without it the topic of the settings is read."""
-    return click.argument("file", type=click.Path(path_type=Path), required=False)(function)
-
-
-def delay_option(function: F) -> F:
-    """`--delay N`: labels of a data set come later."""
-    return click.option(
-        "--delay", type=click.IntRange(0), default=0, help="Labels of a data set come this many rows later."
-    )(function)
-
-
-def partitions_option(function: F) -> F:
-    """`--partitions N`: how many models share a file."""
-    return click.option(
-        "--partitions", type=click.IntRange(1), default=1, show_default=True, help="Models to spread a file over."
-    )(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +64,10 @@ class EventInput:
         if self.file is not None:
             yield self.file.source(settings.partition_config().events, topic, self.partitions, self.delay)
             return
-        from npstream import app
+        from npstream.backend import backend_of
         from npstream.cli.ranges import topic_source
 
-        with closing(app.open_log(settings)) as log:
+        with closing(backend_of(settings).open_log()) as log:
             yield topic_source(log, topic, self.where)
 
     @property

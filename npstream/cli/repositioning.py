@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import echo_json
-from npstream.cli.tooling import opened, past_of
+from npstream.cli.output import echo_json
+from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
@@ -16,24 +16,8 @@ if TYPE_CHECKING:
     from npstream.records import Position
     from npstream.settings import Settings
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _JOIN_S = 60.0
 _SETTLE_S = 30.0
-
-
-def moving_options(function: F) -> F:
-    """`--partition`, `--why`, `--execute` and `--workers-are-gone`."""
-    function = click.option(
-        "--workers-are-gone",
-        "gone",
-        is_flag=True,
-        help="With --execute: do not wait until the group forgets stopped workers. One that runs after all loses its "
-        "place, what it has not committed is decided again.",
-    )(function)
-    function = click.option("--execute", is_flag=True, help="Do it; without, only say what would be done.")(function)
-    function = click.option("--why", default="", help="Reason to remember with it.")(function)
-    return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
 
 
 def move(
@@ -51,7 +35,7 @@ def move(
     Raises `UsageError` when workers are active and `execute` is asked for; with `gone` the places of static members
     are taken from them first.
     """
-    from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import partitions_of
     from npstream.history.published import wait_settled
     from npstream.history.reposition import Order
@@ -59,14 +43,14 @@ def move(
     from npstream.history.sole_member import commit_alone, require_nobody, try_committed
     from npstream.records import Channel
 
-    topics = settings.topic_names()
+    backend, topics = backend_of(settings), settings.topic_names()
     order = Order(why, int(time.time() * 1000), settings.checkpoint.keep)
     moves: list[Move] = []
     with opened(settings) as (log, state):
         if execute:
             if gone:
-                app.dismiss_workers(settings)
-            require_nobody(state, settings.group, _advice(settings, gone))
+                backend.remove_dead_workers()
+            require_nobody(state, settings.group, backend.advise_on_members(gone))
         for partition in partitions_of(log, topics.events, only):
             stood = try_committed(state, partition)
             wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
@@ -77,18 +61,8 @@ def move(
             stood_at = {planned.partition: planned.stood for planned in moves}
             shares = [planned.share for planned in moves]
             count = log.partitions(Channel.EVENTS)
-            commit_alone(app.open_tool_broker(settings), count, stood_at, shares, time.monotonic, _JOIN_S)
+            commit_alone(backend.open_sole_member(), count, stood_at, shares, time.monotonic, _JOIN_S)
     if as_json:
         echo_json(moves_json(moves, executed=execute))
     else:
         click.echo(moves_text(moves, topics.decisions, executed=execute))
-
-
-def _advice(settings: "Settings", gone: bool) -> str:
-    """What to do about members that are stopped already; a file has none."""
-    if settings.kafka is None:
-        return ""
-    forgotten = f"is forgotten {settings.kafka.session_timeout_ms / 1000:g} s after it"
-    if gone:
-        return f" A worker without static membership that was killed {forgotten} died; others have joined since."
-    return f" A stopped worker {forgotten} stopped; --workers-are-gone does not wait for that."

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, json_option, load_settings, set_option
-from npstream.cli.repositioning import move, moving_options
+from npstream.cli.options import json_option, load_settings, moving_options, settings_options
+from npstream.cli.repositioning import move
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
@@ -31,8 +31,7 @@ readers see both. To return to an earlier state use `npstream rollback`. Needs a
 Exit codes: 0 planned or done; 2 workers are active, or the place cannot be used;
 3 settings refused; 4 brokers; 5 unreadable state."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option(
     "--to", "to", metavar="WHEN", required=True, help="earliest, latest, an input offset or an ISO timestamp."
 )

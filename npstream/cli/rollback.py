@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, json_option, load_settings, set_option
-from npstream.cli.repositioning import move, moving_options
+from npstream.cli.options import json_option, load_settings, moving_options, settings_options
+from npstream.cli.repositioning import move
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
@@ -29,8 +29,7 @@ decided again: readers of the decisions topic see them twice. Needs all workers 
 Exit codes: 0 planned or done; 2 workers are active, or no checkpoint leads there;
 3 settings refused; 4 brokers; 5 unreadable state."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option("--to-checkpoint", "checkpoint", type=click.IntRange(0), help="A kept checkpoint, by its input offset.")
 @click.option("--to", "to", metavar="WHEN", help="An input offset, or an ISO timestamp with zone.")
 @moving_options

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import config_option, load_settings, set_option
-from npstream.cli.progress import notified_when_slow
+from npstream.cli.options import load_settings, settings_options
+from npstream.cli.output import notified_when_slow
 
 if TYPE_CHECKING:
     from npstream.observe import Observer
@@ -27,18 +27,18 @@ Example:
 SIGTERM and SIGINT finish the batch, write a checkpoint and exit 0.
 Exit codes: 0 stopped; 3 settings refused; 4 brokers, rights or topics; 5 state; 6 the loop hung."""
 )
-@config_option()
-@set_option
+@settings_options()
 @click.option("--json", "as_json", is_flag=True, help="Log JSON lines, whatever log.format says.")
 def run(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     """Read events, publish decisions, learn; until stopped."""
     settings = load_settings(config, (*assignments, "log.format=json") if as_json else assignments)
 
     from npstream import app
+    from npstream.backend import backend_of
     from npstream.logs import configure
     from npstream.observe import Observer
 
-    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, app.secrets_of(settings))
+    configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, backend_of(settings).secrets())
     stop = threading.Event()
     _stop_on_signals(stop)
     dashboard = app.build_dashboard(settings)

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from npstream.cli.options import config_option, echo_json, json_option, label_option, set_option
-from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import EventInput, delay_option, file_argument, history
-from npstream.cli.tooling import range_options
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import delay_option, file_argument, json_option, label_option, range_options, settings_options
+from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
+from npstream.cli.replaying import EventInput, history
 
 if TYPE_CHECKING:
     from npstream.replay.report import Run
@@ -21,24 +19,23 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  npstream train data.npz --set model.tau=0.05 --out model.npm
-  npstream train --config config/kafka.yaml --to 2026-05-01T00:00:00Z --out model.npm
+  npstream train data.npz --set model.tau=0.05 --out model.npstream
+  npstream train --config config/kafka.yaml --to 2026-05-01T00:00:00Z --out model.npstream
 
 \b
-Name the file in the settings (start_from: model.npm): partitions without state start
+Name the file in the settings (start_from: model.npstream): partitions without state start
 from what it has learned. Their budget, rates and counters are their own.
 Reads only: the live group, its offsets and its topics stay as they are.
 Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers;
 5 most events are bad, or stored ones are damaged."""
 )
 @file_argument
-@config_option(required=False)
-@set_option
+@settings_options(required=False)
 @range_options
 @delay_option
 @label_option
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("model.npm"), show_default=True, help="The model file."
+    "--out", type=click.Path(path_type=Path), default=Path("model.npstream"), show_default=True, help="The model file."
 )
 @click.option(
     "--holdout",
@@ -53,7 +50,7 @@ Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 bro
     multiple=True,
     default=(1, 12),
     show_default=True,
-    help="Compare with a data set spread over so many models; may be given often.",
+    help="Compare with a data set spread over so many models; repeatable.",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @json_option
@@ -112,7 +109,8 @@ def _compare(
 
 
 def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) -> dict[str, Any]:
-    from npstream.replay.train import model_file, train
+    from npstream.partition.model_file import model_file
+    from npstream.replay.train import train
 
     config = settings.partition_config()
     with progress("learning from all", _size(source), quiet=quiet) as advance:

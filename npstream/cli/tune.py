@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from npstream.cli.options import config_option, echo_json, environment, json_option, label_option, set_option
-from npstream.cli.progress import compile_kernel, progress
-from npstream.cli.replaying import EventInput, delay_option, file_argument, history, partitions_option
-from npstream.cli.tooling import range_options
-from npstream.cli.writing import check_writable, write_file
+from npstream.cli.options import (
+    delay_option,
+    environment,
+    file_argument,
+    json_option,
+    label_option,
+    partitions_option,
+    range_options,
+    settings_options,
+)
+from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
+from npstream.cli.replaying import EventInput, history
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,24 +37,23 @@ _HEADER = ("trial", "preset", "D", "g", "eta", "FPR", "FPR/tau", "TPR", "NP-scor
 @click.command(
     epilog="""\b
 Examples:
-  npstream tune data.npz --set model.tau=0.01 --budget 20 --out best.yaml
+  npstream tune data.npz --set model.tau=0.01 --trials 20 --out best.yaml
   npstream tune --config config/kafka.yaml --from 2026-05-01T00:00:00Z --out best.yaml
 
 \b
 Every trial is a replay: each event is decided by what was learned before it. Finished
 trials are kept beside --out (best.trials.csv); run again and the search goes on, or with
-a larger --budget goes further. Reads only: the live group stays as it is.
+more --trials goes further. Reads only: the live group stays as it is.
 Exit codes: 0 written; 2 file or range cannot be used; 3 settings refused; 4 brokers, or
 a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
 )
 @file_argument
-@config_option(required=False)
-@set_option
+@settings_options(required=False)
 @range_options
 @partitions_option
 @delay_option
 @label_option
-@click.option("--budget", type=click.IntRange(1), default=40, show_default=True, help="Trials in all.")
+@click.option("--trials", type=click.IntRange(1), default=40, show_default=True, help="Trials in all.")
 @click.option(
     "--preset",
     "presets",
@@ -55,7 +61,7 @@ a process died; 5 stored records are damaged; 130 stopped by Ctrl-C."""
     multiple=True,
     default=("plus", "paper"),
     show_default=True,
-    help="Presets to try; may be given often.",
+    help="Presets to try; repeatable.",
 )
 @click.option(
     "--jobs",
@@ -79,7 +85,7 @@ def tune(
     partitions: int,
     delay: int,
     label: str | None,
-    budget: int,
+    trials: int,
     presets: tuple[str, ...],
     jobs: int,
     out: Path,
@@ -97,11 +103,11 @@ def tune(
     past = history(file, label, begin, end, only, partitions, delay)
     bench = _Bench.of(past, config, assignments)
     # click has checked the words.
-    search = Search(bench.base, presets, budget, jobs, bench.configure)  # type: ignore[arg-type]
-    trials = _search(search, past, bench.settings, out.with_suffix(".trials.csv"), fresh=fresh, quiet=as_json)
-    best = min(trials, key=lambda trial: trial.rank)
-    write_file(out, bench.winner(best, trials[0]))
-    _print(trials, best, out, as_json)
+    search = Search(bench.base, presets, trials, jobs, bench.configure)  # type: ignore[arg-type]
+    done = _search(search, past, bench.settings, out.with_suffix(".trials.csv"), fresh=fresh, quiet=as_json)
+    best = min(done, key=lambda trial: trial.rank)
+    write_file(out, bench.winner(best, done[0]))
+    _print(done, best, out, as_json)
 
 
 @dataclass(frozen=True, slots=True)

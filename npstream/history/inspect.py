@@ -93,11 +93,3 @@ def _largest_directions(model: Model, names: list[str]) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def model_file(snapshot: Snapshot) -> bytes:
-    """A snapshot with the model alone: no waiting observations, no ids, nothing of single events."""
-    whole = PartitionProcessor.from_snapshot(snapshot)
-    group, topic, partition = whole.address
-    bare = PartitionProcessor(whole.config, group, topic, partition, whole.model, whole.next_offset)
-    return encode_snapshot(bare.snapshot())

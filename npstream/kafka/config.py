@@ -4,7 +4,7 @@ Every value that correctness rests on is spelled out here, even where it equals
 the library's default, so that a new version cannot change it in silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from npstream.records import Topics
@@ -103,28 +103,11 @@ class KafkaConfig:
         return self.transaction_timeout_ms / 1000 + 10 + 5
 
 
-def problems(config: KafkaConfig) -> list[str]:
-    """Everything in a configuration that must not reach a client, each with its reason."""
-    found = [f"kafka.options.{name}: cannot be changed: {_refusal(name)}" for name in config.options if _refusal(name)]
-    found += [
-        f"kafka.security.{name}: unknown; known: {', '.join(SECURITY)}"
-        for name in config.security
-        if name not in SECURITY
-    ]
-    for name in ("bootstrap", "group", "slot"):
-        if not getattr(config, name):
-            found.append(f"kafka.{name}: must not be empty")
-    for name in ("session_timeout_ms", "transaction_timeout_ms"):
-        if getattr(config, name) > config.max_poll_interval_ms:
-            found.append(
-                f"kafka.{name}: {getattr(config, name)} is longer than kafka.max_poll_interval_ms "
-                f"{config.max_poll_interval_ms}; a worker that is still waiting would be taken for a stuck one"
-            )
-    return found
-
-
-def _refusal(option: str) -> str | None:
-    return "npstream sets the callbacks itself" if option.endswith("_cb") else REFUSED.get(option)
+def option_problems(options: Collection[str]) -> list[str]:
+    """The options that must not reach a client, each with its reason."""
+    callbacks = {name: "npstream sets the callbacks itself" for name in options if name.endswith("_cb")}
+    refused = REFUSED | callbacks
+    return [f"{name}: cannot be changed: {refused[name]}" for name in options if name in refused]
 
 
 def common_settings(config: KafkaConfig) -> ClientSettings:

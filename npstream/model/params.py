@@ -4,10 +4,10 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self, get_args
 
-from npstream.errors import SettingsError
+from npstream.errors import SettingsError, suggest
 
 ALGORITHM = 1
 """Version of the arithmetic: raised whenever the same events would give other bytes."""
@@ -22,24 +22,7 @@ GammaUpdate = Literal["window", "stochastic"]
 Charge = Literal["label", "issue"]
 
 _UNSET: Any = None
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "preset": ("plus", "paper", "external"),
-    "kernel": ("rbf", "laplacian", "matern"),
-    "input": ("raw", "unit", "zscore"),
-    "gamma_update": ("window", "stochastic"),
-    "charge": ("label", "issue"),
-}
-_FLAGS = ("one_class", "learning")
-WHOLE = {"d": (0, 10_000), "D": (1, 100_000), "seed": (0, 2**63 - 1), "window": (1, 100_000)}
-"""Whole numbers: lowest and highest."""
-REAL = {
-    "eta": (0.0, 10.0, False),
-    "beta": (0.0, 1.0, True),
-    "g": (0.0, 1e6, False),
-    "lam": (0.0, 0.1, True),
-    "budget": (0.0, 1e9, False),
-}
-"""Real numbers: lowest, highest, whether the lowest itself is allowed. tau is between 0 and 1, both excluded."""
+_FEATURES_MAX = 10_000
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "plus": {"eta": 0.05, "beta": 0.01, "input": "zscore"},
     "paper": {"eta": 0.01, "beta": 5e-4, "input": "raw"},
@@ -50,57 +33,83 @@ NO_EFFECT: Mapping[str, tuple[str, ...]] = {"paper": ("budget", "charge")}
 """Parameters that a preset does not look at, whatever their value: `paper` has no false-alarm budget."""
 
 
+def _field(default: Any, description: str, **bounds: float) -> Any:
+    """A parameter: its default, what it is for, and its range in the words of JSON schema."""
+    return field(default=default, metadata={**bounds, "description": description})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """The settings of one classifier. Fields left out take the value of their preset.
 
     Raises `SettingsError` with every problem found, each naming the field, the
     value and what is allowed. After construction every field holds its value.
-
-    preset        `plus` (for streams), `paper` (Algorithm 1 to the letter), `external` (the event brings a score)
-    d             number of features; 0 for `external`
-    D             hidden units, each with a cosine and a sine
-    tau           false-positive rate to hold
-    seed          key of the cold start, together with the stream number
-    eta, beta     learning rate; gain of the multiplier gamma
-    g             bandwidth of the initial kernel, default 1/(2d); `plus` spreads units over g/4, g, 4g, 16g
-    kernel        which shift-invariant kernel the directions are drawn for
-    input         `paper`: raw features, unit norm, or running z-score (`plus` always standardises)
-    lam           `paper`: regularisation, also the decay of eta and beta
-    gamma_update  `paper`: window of past negatives, or the stochastic additive form
-    window        length of that window
-    one_class     learn against targets drawn uniformly over the feature range
-    budget        capacity C of the false-alarm bucket; `paper` has none
-    charge        count a false alarm when its label comes, or an alarm when it is issued
-    learning      False freezes weights, scaler, gamma and threshold; budget and counters go on
     """
 
-    preset: Preset = "plus"
-    d: int = 0
-    D: int = 100
-    tau: float = 0.01
-    seed: int = 0
-    eta: float = _UNSET
-    beta: float = _UNSET
-    g: float = _UNSET
-    kernel: Kernel = "rbf"
-    input: Input = _UNSET
-    lam: float = 0.0
-    gamma_update: GammaUpdate = "window"
-    window: int = 200
-    one_class: bool = False
-    budget: float = 20.0
-    charge: Charge = "label"
-    learning: bool = True
+    preset: Preset = _field(
+        "plus",
+        "`plus` learns on streams; `paper` is the published algorithm to the letter; `external` takes a score from "
+        "another model and keeps threshold and budget.",
+    )
+    d: int = _field(
+        0,
+        "Number of features; set by `events.features` when they are named, 0 with preset external.",
+        minimum=0,
+        maximum=_FEATURES_MAX,
+    )
+    D: int = _field(
+        100, "Hidden units. More: finer boundaries, more time per event and a larger state.", minimum=1, maximum=100_000
+    )
+    tau: float = _field(0.01, "False-positive rate to hold.", exclusiveMinimum=0, exclusiveMaximum=1)
+    seed: int = _field(
+        0, "Key of the random start, so that two groups can start alike or not.", minimum=0, maximum=2**63 - 1
+    )
+    eta: float = _field(_UNSET, "Learning rate; the default depends on the preset.", exclusiveMinimum=0.0, maximum=10.0)
+    beta: float = _field(
+        _UNSET,
+        "Gain of the multiplier that weighs false positives; the default depends on the preset.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    g: float = _field(
+        _UNSET,
+        "Bandwidth of the initial kernel; by default 1/(2d). Raise it when classes are separated by fine structure.",
+        exclusiveMinimum=0.0,
+        maximum=1e6,
+    )
+    kernel: Kernel = _field("rbf", "Shift-invariant kernel that the first directions are drawn for.")
+    input: Input = _field(
+        _UNSET, "Preset paper: features as they come, scaled to unit norm, or standardised as they stream in."
+    )
+    lam: float = _field(0.0, "Preset paper: regularisation, and decay of both rates.", minimum=0.0, maximum=0.1)
+    gamma_update: GammaUpdate = _field(
+        "window", "Preset paper: multiplier by a window of past negatives, or by single events."
+    )
+    window: int = _field(200, "Length of that window.", minimum=1, maximum=100_000)
+    one_class: bool = _field(
+        False, "Learn from non-targets alone, against targets drawn over the range of the features."
+    )
+    budget: float = _field(
+        20.0,
+        "Capacity of the false-alarm bucket: how many false alarms above the rate may come in one burst. "
+        "Preset paper has none.",
+        exclusiveMinimum=0.0,
+        maximum=1e9,
+    )
+    charge: Charge = _field(
+        "label",
+        "Charge an alarm when its label says it was false, or already when it is issued. Not with preset paper.",
+    )
+    learning: bool = _field(True, "`off` freezes the model; the budget and all counters go on.")
 
     def __post_init__(self) -> None:
         self._fill_preset_values()
         problems = list(_problems(self))
         if problems:
             raise SettingsError(problems)
-        for name in ("tau", *REAL):
-            # One spelling for each number, so that equal settings have equal fingerprints.
-            object.__setattr__(self, name, float(getattr(self, name)))
+        for rule in fields(self):
+            if rule.type is float:  # one spelling for each number, so that equal settings have equal fingerprints
+                object.__setattr__(self, rule.name, float(getattr(self, rule.name)))
 
     def _fill_preset_values(self) -> None:
         for name, value in _DEFAULTS.get(self.preset, _DEFAULTS["plus"]).items():
@@ -117,11 +126,15 @@ class Params:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; fields left out or None take their default, unknown ones are refused."""
-        known = [field.name for field in fields(cls)]
-        unknown = [f"{name}: unknown parameter; known are {', '.join(known)}" for name in values if name not in known]
+        known = [rule.name for rule in fields(cls)]
+        unknown = [f"{name}: unknown setting; {suggest(str(name), known)}" for name in values if name not in known]
+        try:
+            params = cls(**{name: values[name] for name in known if values.get(name) is not None})
+        except SettingsError as error:
+            raise SettingsError(unknown + error.problems) from None
         if unknown:
             raise SettingsError(unknown)
-        return cls(**{name: value for name, value in values.items() if value is not None})
+        return params
 
     def fingerprint(self) -> str:
         """Eight hex digits that change with any parameter and with the algorithm version."""
@@ -131,35 +144,52 @@ class Params:
     def check_change(self, new: "Params") -> None:
         """Raise `SettingsError` naming each field that differs in `new` and cannot change on a live model."""
         refused = [
-            f"{field.name}: {getattr(self, field.name)!r} cannot become {getattr(new, field.name)!r} on a model that"
+            f"{rule.name}: {getattr(self, rule.name)!r} cannot become {getattr(new, rule.name)!r} on a model that"
             f" has learned; keep the old value, or start a new consumer group (it learns from the start of the topic)"
-            for field in fields(self)
-            if field.name not in MUTABLE and getattr(self, field.name) != getattr(new, field.name)
+            for rule in fields(self)
+            if rule.name not in MUTABLE and getattr(self, rule.name) != getattr(new, rule.name)
         ]
         if refused:
             raise SettingsError(refused)
 
 
+# For `help(Params)`: each field is described once, where its range is.
+Params.__doc__ = "\n".join(
+    [f"{Params.__doc__}", *(f"    {f.name:<13} {f.metadata['description']}" for f in fields(Params))]
+)
+
+
 def _problems(params: Params) -> Iterator[str]:
-    for name, allowed in _CHOICES.items():
-        value = getattr(params, name)
-        if value not in allowed:
-            yield f"{name}: {value!r} is not one of {', '.join(allowed)}"
-    for name in _FLAGS:
-        if not isinstance(getattr(params, name), bool):
-            yield f"{name}: {getattr(params, name)!r} is not true or false"
-    for name, (low, high) in WHOLE.items():
-        value = getattr(params, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            yield f"{name}: {value!r} is not a whole number from {low} to {high}"
-    if not _is_real(params.tau) or not 0.0 < params.tau < 1.0:
-        yield f"tau: {params.tau!r} is not a number between 0 and 1, both excluded"
-    for name, (lowest, highest, included) in REAL.items():
-        value = getattr(params, name)
-        if not _is_real(value) or not lowest <= value <= highest or (value == lowest and not included):
-            bound = "at least" if included else "above"
-            yield f"{name}: {value!r} is not a number {bound} {lowest:g} and at most {highest:g}"
+    for rule in fields(params):
+        value = getattr(params, rule.name)
+        if not _is_allowed(value, rule.type, rule.metadata):
+            yield f"{rule.name}: {value!r} is not {_allowed(rule.type, rule.metadata)}"
     yield from _mismatches(params)
+
+
+def _is_allowed(value: Any, kind: Any, bounds: Mapping[str, Any]) -> bool:
+    if get_args(kind):
+        return value in get_args(kind)
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return (
+        isinstance(value, int if kind is int else (int, float))
+        and bounds.get("minimum", -math.inf) <= value <= bounds.get("maximum", math.inf)
+        and bounds.get("exclusiveMinimum", -math.inf) < value < bounds.get("exclusiveMaximum", math.inf)
+    )
+
+
+def _allowed(kind: Any, bounds: Mapping[str, Any]) -> str:
+    if get_args(kind):
+        return f"one of {', '.join(get_args(kind))}"
+    if kind is bool:
+        return "true or false"
+    if kind is int:
+        return f"a whole number from {bounds['minimum']} to {bounds['maximum']}"
+    if "exclusiveMaximum" in bounds:
+        return f"a number between {bounds['exclusiveMinimum']:g} and {bounds['exclusiveMaximum']:g}, both excluded"
+    lowest = f"at least {bounds['minimum']:g}" if "minimum" in bounds else f"above {bounds['exclusiveMinimum']:g}"
+    return f"a number {lowest} and at most {bounds['maximum']:g}"
 
 
 def _mismatches(params: Params) -> Iterator[str]:
@@ -170,14 +200,10 @@ def _mismatches(params: Params) -> Iterator[str]:
         if params.one_class is True:
             yield "one_class: True needs features to draw targets for; preset external has none"
     elif params.d == 0:
-        yield f"d: {params.d!r} is not a whole number from 1 to {WHOLE['d'][1]} (the number of features)"
+        yield f"d: {params.d!r} is not a whole number from 1 to {_FEATURES_MAX} (the number of features)"
     if params.preset == "plus" and params.input in ("raw", "unit"):
         yield f"input: {params.input!r} is for preset paper; plus always standardises (zscore)"
     if params.preset != "paper" and params.gamma_update == "stochastic":
         yield "gamma_update: 'stochastic' is for preset paper; use 'window'"
-    if params.preset != "paper" and _is_real(params.lam) and params.lam > 0.0:
+    if params.preset != "paper" and isinstance(params.lam, int | float) and params.lam > 0.0:
         yield f"lam: {params.lam!r} is for preset paper; use 0"
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -31,7 +31,7 @@ _MODEL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """Where to answer, and when to worry. Loopback unless told otherwise.
+    """Where to answer, and when to worry.
 
     start_s    a start may take this long: /livez is green and the watchdog waits. A cold compile takes 20 to 90 s on a
                calm machine, several times that on a throttled one, and a kill in the middle of it keeps nothing
@@ -40,8 +40,8 @@ class HttpConfig:
     stuck_s    after the start, the watchdog ends the process when the loop has not turned for this long
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8080
+    host: str
+    port: int
     start_s: float = 600.0
     max_age_s: float = 60.0
     grace_s: float = 60.0

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from npstream.codec.snapshot import encode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.replay.replay import FILE_TOPIC, Result, adapt, replay
@@ -33,17 +32,6 @@ def train(
             raise step.halted
         progress(len(batch.records))
     return processor
-
-
-def model_file(processor: PartitionProcessor, config: PartitionConfig) -> bytes:
-    """The snapshot that `start_from` reads: the model and its counters, without observations that wait for labels.
-
-    `config` are the rules to name in it, as the settings have them.
-    """
-    model = processor.model.with_params(config.params)
-    bare = PartitionProcessor(config, *processor.address, model, processor.next_offset)
-    bare.tally = processor.tally
-    return encode_snapshot(bare.snapshot())
 
 
 def compare(

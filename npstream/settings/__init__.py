@@ -1,5 +1,6 @@
 """Settings: every room's values from one YAML file, the environment and the command line; all errors at once."""
 
+from npstream.settings.connection import EmbeddedSection, KafkaSection
 from npstream.settings.dump import masked_dump
 from npstream.settings.load import from_mapping, load
 from npstream.settings.reference import Entry, json_schema, reference
@@ -8,7 +9,9 @@ from npstream.settings.sizes import SNAPSHOT_MAX_BYTES, Sizes, sizes
 
 __all__ = [
     "SNAPSHOT_MAX_BYTES",
+    "EmbeddedSection",
     "Entry",
+    "KafkaSection",
     "Settings",
     "Sizes",
     "from_mapping",

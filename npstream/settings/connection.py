@@ -5,11 +5,12 @@ from typing import Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from npstream.kafka.config import SECURITY, KafkaConfig, Option, problems
+from npstream.kafka.config import SECURITY, KafkaConfig, Option, option_problems
 from npstream.records import Topics
 from npstream.settings.section import Section, refuse
 
-_NO_TOPICS = Topics("", "", "", "")
+_PLAIN = KafkaConfig("host:9092", "group", "slot", Topics("", "", "", ""))
+"""For its defaults."""
 
 
 class SecuritySection(Section):
@@ -62,10 +63,6 @@ class SecuritySection(Section):
         }
 
 
-def _clear(value: str | SecretStr) -> str:
-    return value.get_secret_value() if isinstance(value, SecretStr) else value
-
-
 class KafkaSection(Section):
     """A Kafka cluster."""
 
@@ -75,15 +72,15 @@ class KafkaSection(Section):
     """Consumer group. Workers with one group share the partitions; another group learns from its own start."""
     slot: str = Field(min_length=1, max_length=200)
     """Name of this worker, unique in the group and the same after a restart; by default the variable HOSTNAME."""
-    static_membership: bool = True
+    static_membership: bool = _PLAIN.static_membership
     """Keep partitions through a restart. Turn off when workers come and go with the load."""
-    session_timeout_ms: int = Field(default=45_000, ge=6_000, le=1_800_000)
+    session_timeout_ms: int = Field(default=_PLAIN.session_timeout_ms, ge=6_000, le=1_800_000)
     """How long a silent worker keeps its partitions: longer than a restart takes, when membership is static."""
-    transaction_timeout_ms: int = Field(default=15_000, ge=1_000, le=900_000)
+    transaction_timeout_ms: int = Field(default=_PLAIN.transaction_timeout_ms, ge=1_000, le=900_000)
     """How long a dead worker's open transaction may hold back readers."""
-    max_poll_interval_ms: int = Field(default=300_000, ge=10_000, le=86_400_000)
+    max_poll_interval_ms: int = Field(default=_PLAIN.max_poll_interval_ms, ge=10_000, le=86_400_000)
     """How long a worker may be busy, restoring for instance, before it loses its partitions."""
-    connect_timeout_ms: int = Field(default=10_000, ge=1_000, le=30_000)
+    connect_timeout_ms: int = Field(default=_PLAIN.connect_timeout_ms, ge=1_000, le=30_000)
     """How long to try to reach the brokers at the start before giving up."""
     security: SecuritySection = SecuritySection()
     """Encryption and identity."""
@@ -105,32 +102,24 @@ class KafkaSection(Section):
     @field_validator("options")
     @classmethod
     def _may_be_passed(cls, options: dict[str, Option]) -> dict[str, Option]:
-        found = problems(KafkaConfig("b", "g", "s", _NO_TOPICS, options=options))
-        refuse([problem.removeprefix("kafka.options.") for problem in found])
+        refuse(option_problems(options))
         return options
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         refuse(
-            [problem.removeprefix("kafka: ").removeprefix("kafka.") for problem in problems(self.config(_NO_TOPICS))]
+            [
+                f"{name}: {getattr(self, name)} is longer than kafka.max_poll_interval_ms {self.max_poll_interval_ms}; "
+                "a worker that is still waiting would be taken for a stuck one"
+                for name in ("session_timeout_ms", "transaction_timeout_ms")
+                if getattr(self, name) > self.max_poll_interval_ms
+            ]
         )
         return self
 
     def config(self, topics: Topics) -> KafkaConfig:
         """What the clients need."""
-        return KafkaConfig(
-            bootstrap=self.bootstrap,
-            group=self.group,
-            slot=self.slot,
-            topics=topics,
-            static_membership=self.static_membership,
-            session_timeout_ms=self.session_timeout_ms,
-            transaction_timeout_ms=self.transaction_timeout_ms,
-            max_poll_interval_ms=self.max_poll_interval_ms,
-            connect_timeout_ms=self.connect_timeout_ms,
-            security=self.security.values(),
-            options=self.options,
-        )
+        return KafkaConfig(**dict(self) | {"topics": topics, "security": self.security.values()})
 
 
 class EmbeddedSection(Section):

@@ -9,7 +9,7 @@ from npstream.settings.settings import Settings
 
 MASK = "********"
 
-_SECRET_OPTION = re.compile(r"password|secret|token|\.pem$|sasl\.oauthbearer\.config|jaas", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|token|\.pem$|sasl\.oauthbearer\.config|jaas", re.IGNORECASE)
 
 
 def masked_dump(settings: Settings) -> dict[str, Any]:
@@ -22,10 +22,6 @@ def masked_dump(settings: Settings) -> dict[str, Any]:
     topics = settings.topic_names()
     dump["topics"] = {name: getattr(topics, name) for name in ("events", "decisions", "dead_letters", "checkpoints")}
     dump["http"] = dump.get("http", "off")
-    if settings.kafka is not None:
-        dump["kafka"]["options"] = {
-            name: MASK if _SECRET_OPTION.search(name) else value for name, value in settings.kafka.options.items()
-        }
     return dump
 
 
@@ -33,7 +29,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: MASK if _SECRET.search(name) else _plain(item) for name, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float) else str(value)

@@ -1,12 +1,12 @@
 """What pydantic finds wrong, in words for the person who wrote the file: path, value, what is allowed."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from npstream.errors import suggest
 from npstream.settings.section import Problems
 
 SECRETS = ("kafka.security.password", "kafka.security.key_password", "kafka.options")
@@ -99,9 +99,7 @@ def _description(root: type[BaseModel], loc: tuple[int | str, ...]) -> str:
 
 def _suggestion(root: type[BaseModel], loc: tuple[int | str, ...]) -> str:
     section = _section(root, loc[:-1])
-    known = list(section.model_fields) if section else []
-    close = difflib.get_close_matches(str(loc[-1]), known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+    return suggest(str(loc[-1]), section.model_fields if section else ())
 
 
 def _section(root: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:

@@ -7,11 +7,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
 from npstream.model import Params
-from npstream.partition import LabelConfig
+from npstream.partition import LabelConfig, PartitionConfig
 from npstream.port import Start
 from npstream.records import Topics
 from npstream.settings.section import Section, refuse
 from npstream.worker import Cadence, Limits
+
+# Defaults live in the rooms: a section takes those of the value that it is made into.
+_RULES = PartitionConfig(params=Params(d=1), events=EventConfig(d=1))
+_CADENCE = Cadence()
+_LIMITS = Limits()
 
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 
@@ -53,17 +58,18 @@ def _as_word(value: Any) -> Any:
 class EventsSection(Section):
     """How events are written, and what happens to bad ones."""
 
-    format: Literal["json", "f32"] = "json"
+    format: Literal["json", "f32"] = _RULES.events.format
     """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read."""
     features: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(default=None, min_length=1)
     """Names of the features in the model's order, when `x` is an object; they also set `model.d`."""
-    max_bytes: int = Field(default=262_144, ge=1, le=10_000_000)
+    max_bytes: int = Field(default=_RULES.events.max_bytes, ge=1, le=10_000_000)
     """Longest event taken; a longer one becomes a dead letter unread."""
     on_bad_event: Annotated[Literal["none", "-1", "1"], BeforeValidator(_as_word)] = Field(
-        default="none", json_schema_extra={"type": ["string", "integer"], "enum": ["none", -1, 1, "-1", "1"]}
+        default=_RULES.on_bad_event,
+        json_schema_extra={"type": ["string", "integer"], "enum": ["none", -1, 1, "-1", "1"]},
     )
     """Decision to publish for a bad event whose id can be read, so that nobody waits for ever."""
-    dead_letter_cap: float = Field(default=0.5, gt=0, le=1)
+    dead_letter_cap: float = Field(default=_RULES.dead_letter_cap, gt=0, le=1)
     """Share of bad events in a block of 1000 above which the partition is paused instead of drained."""
 
     @model_validator(mode="after")
@@ -86,50 +92,45 @@ class EventsSection(Section):
 class LabelsSection(Section):
     """How long an observation waits for its label, in bounded memory."""
 
-    buffer_max: int = Field(default=10_000, ge=1, le=10_000_000)
+    buffer_max: int = Field(default=_RULES.labels.buffer_max, ge=1, le=10_000_000)
     """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
     expire_events: int | None = Field(default=None, ge=1)
     """Stop waiting after this many later events of the partition."""
     expire_seconds: float | None = Field(default=None, gt=0)
     """Stop waiting after this much event time of the partition (timestamps of events, never the wall clock)."""
-    on_expiry: Literal["drop", "negative"] = "drop"
+    on_expiry: Literal["drop", "negative"] = _RULES.labels.on_expiry
     """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
 
     def config(self) -> LabelConfig:
         """What the processor needs."""
-        return LabelConfig(
-            buffer_max=self.buffer_max,
-            expire_events=self.expire_events,
-            expire_seconds=self.expire_seconds,
-            on_expiry=self.on_expiry,
-        )
+        return LabelConfig(**dict(self))
 
 
 class CheckpointSection(Section):
     """How often state is saved. More often: shorter replay after a crash, more traffic. Never changes a decision."""
 
-    every_events: int = Field(default=10_000, ge=1)
+    every_events: int = Field(default=_CADENCE.every_events, ge=1)
     """Save a partition after this many events."""
-    every_seconds: float = Field(default=10.0, gt=0)
+    every_seconds: float = Field(default=_CADENCE.every_seconds, gt=0)
     """Save a partition that moved after this many seconds."""
-    keep: int = Field(default=4, ge=2, le=100)
+    keep: int = Field(default=_CADENCE.keep, ge=2, le=100)
     """Snapshots kept per partition, for rollback and audit."""
 
     def cadence(self) -> Cadence:
         """What the worker needs."""
-        return Cadence(self.every_events, self.every_seconds, self.keep)
+        return Cadence(**dict(self))
 
 
 class WorkerSection(Section):
     """Bounds of the loop."""
 
-    batch_max: int = Field(default=2000, ge=1, le=100_000)
+    batch_max: int = Field(default=_LIMITS.batch_max, ge=1, le=100_000)
     """Most events in one transaction. Larger: more throughput; smaller: decisions appear sooner under load."""
-    poll_ms: int = Field(default=20, ge=1, le=5000)
+    poll_ms: int = Field(default=round(_LIMITS.poll_s * 1000), ge=1, le=5000)
     """Longest wait for a batch to fill. Smaller: decisions appear sooner; larger: fewer transactions."""
-    drain_seconds: float = Field(default=20.0, gt=0)
+    drain_seconds: float = Field(default=_LIMITS.drain_s, gt=0)
     """Longest time to finish and save after SIGTERM; keep it below the grace period of whoever sends it."""
-    recover_seconds: float = Field(default=300.0, gt=0)
+    recover_seconds: float = Field(default=_LIMITS.recover_s, gt=0)
     """Exit when an outage of the brokers lasts longer than this."""
 
     def limits(self) -> Limits:

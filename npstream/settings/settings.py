@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from npstream.partition import PartitionConfig
-from npstream.port import Start
+from npstream.port import DEFAULT_START, Start
 from npstream.records import Topics
 from npstream.settings.connection import EmbeddedSection, KafkaSection
 from npstream.settings.model_section import ModelSection
@@ -52,7 +52,7 @@ class Settings(Section):
     """How long to wait for labels."""
     checkpoint: CheckpointSection = CheckpointSection()
     """How often state is saved."""
-    start: StartText = "earliest"
+    start: StartText = DEFAULT_START
     """Where a partition without state begins: `earliest`, `latest`, or a timestamp such as 2026-05-01T00:00:00Z."""
     start_from: Path | None = None
     """Model file that partitions without state start from, instead of a random start."""

@@ -13,7 +13,7 @@ from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
-from npstream.port import Log, Start, StateReader
+from npstream.port import DEFAULT_START, Log, Start, StateReader
 from npstream.records import Channel, Position
 from npstream.state import committed_snapshot, kept_history, processor_of
 from npstream.worker.partition_task import Cadence
@@ -27,7 +27,7 @@ class Origin:
     topic: str
     config: PartitionConfig
     cadence: Cadence
-    start: Start = "earliest"
+    start: Start = DEFAULT_START
     seed: Callable[[], Model] | None = None
 
 

@@ -20,8 +20,8 @@ _FUTURE = "2099-01-01T00:00:00Z"
 def replay(command: str, folder: Path, *arguments: str | Path) -> Done:
     """A replaying command whose results, if any, go to the folder."""
     out: dict[str, list[str | Path]] = {
-        "train": ["--out", folder / "model.npm"],
-        "tune": ["--out", folder / "best.yaml", "--budget", "1", "--jobs", "1"],
+        "train": ["--out", folder / "model.npstream"],
+        "tune": ["--out", folder / "best.yaml", "--trials", "1", "--jobs", "1"],
     }
     return npstream(command, *arguments, *out.get(command, []))
 
@@ -202,7 +202,7 @@ def test_mostly_bad_events_are_told(tmp_path: Path) -> None:
 
     assert replayed.code == FAILED
     assert "stopped early: events/0: more than 50% of a block of 1000 events are bad" in replayed.err
-    assert (trained.code, (tmp_path / "model.npm").exists()) == (STATE, False)
+    assert (trained.code, (tmp_path / "model.npstream").exists()) == (STATE, False)
 
 
 @pytest.mark.parametrize("command", ["train", "tune"])

@@ -20,7 +20,7 @@ _QUICK = ("--set", "model.D=8", "--set", "model.tau=0.1", "--jobs", "2")
 def test_an_interrupted_search_keeps_its_trials(tmp_path: Path) -> None:
     """The process ends with the code for Ctrl-C and no traceback, and the next search begins with what is there."""
     data, out, kept = write_npz(tmp_path / "data.npz", 2000), tmp_path / "best.yaml", tmp_path / "best.trials.csv"
-    command = [PYTHON, "-c", ENTRY, "tune", str(data), *_QUICK, "--budget", "5000", "--out", str(out)]
+    command = [PYTHON, "-c", ENTRY, "tune", str(data), *_QUICK, "--trials", "5000", "--out", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         _wait_for_rows(kept, process)
         process.send_signal(signal.SIGINT)
@@ -31,7 +31,7 @@ def test_an_interrupted_search_keeps_its_trials(tmp_path: Path) -> None:
     assert not out.exists()
     finished = kept.read_text()
     assert 1 < finished.count("\n") < 5000
-    again = npstream("tune", data, *_QUICK[:-1], "1", "--budget", "3", "--out", out, "--json")
+    again = npstream("tune", data, *_QUICK[:-1], "1", "--trials", "3", "--out", out, "--json")
     assert len(json.loads(again.out)["trials"]) == 3
     assert kept.read_text().startswith(finished)
 

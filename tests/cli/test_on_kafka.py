@@ -50,8 +50,8 @@ def test_replays_of_a_topic_leave_no_trace(kafka: Kafka, config: Path, tmp_path:
     answer("export", exported, "--config", config)
     (file,) = answer("backtest", exported, "--config", config)
     (part,) = answer("backtest", "--config", config, "--from", "100", "--to", "150")
-    trained = answer("train", "--config", config, "--out", tmp_path / "model.npm")
-    tuned = answer("tune", "--config", config, "--budget", "1", "--jobs", "1", "--out", tmp_path / "best.yaml")
+    trained = answer("train", "--config", config, "--out", tmp_path / "model.npstream")
+    tuned = answer("tune", "--config", config, "--trials", "1", "--jobs", "1", "--out", tmp_path / "best.yaml")
 
     assert topic["events"] == file["events"] == trained["events"] == COUNT
     assert topic["digest"] == file["digest"] == tuned["base"]["digest"]

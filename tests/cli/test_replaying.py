@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from npstream import app, client
+from npstream.backend import backend_of
 from npstream.cli.exits import OK, SETTINGS
-from npstream.observe import Observer
 from npstream.records import Channel, Position, Record
 from npstream.settings import load
 from npstream.testing import Stage
@@ -157,11 +157,8 @@ def test_a_topic_is_read_and_left_alone(tmp_path: Path) -> None:
 
 def standing(stage: Stage) -> tuple[list[Position], list[Record]]:
     """All that a group has: its committed positions, and every record of its four topics."""
-    broker = app.open_broker(stage.settings, threading.Event(), Observer())
-    try:
-        positions = [broker.state.committed(partition) for partition in range(stage.partitions)]
-    finally:
-        broker.abandon()
+    with closing(backend_of(stage.settings).open_state()) as state:
+        positions = [state.committed(partition) for partition in range(stage.partitions)]
     records = [r for c in Channel for p in range(stage.partitions) for r in stage.records(c, p)]
     return [position for position in positions if position is not None], records
 
@@ -192,7 +189,7 @@ def test_scores_of_another_model_are_replayed(tmp_path: Path) -> None:
 def test_a_trained_model_starts_new_partitions(tmp_path: Path) -> None:
     """The file works as --start-from and as start_from in settings: the same decisions, no warm-up."""
     path = write_npz(tmp_path / "data.npz", 900)
-    model = tmp_path / "model.npm"
+    model = tmp_path / "model.npstream"
     config = settings_file(tmp_path, start_from=str(model))
 
     trained = answer("train", path, "--config", config, "--out", model, "--set", "start_from=null")
@@ -207,7 +204,7 @@ def test_a_trained_model_starts_new_partitions(tmp_path: Path) -> None:
 
 def test_a_worker_starts_from_the_trained_model(tmp_path: Path) -> None:
     """Live partitions without state publish what a backtest from the model says they will."""
-    model = tmp_path / "model.npm"
+    model = tmp_path / "model.npstream"
     npstream(
         "train", write_npz(tmp_path / "data.npz", 900, seed=1), "--config", settings_file(tmp_path), "--out", model
     )
@@ -228,7 +225,17 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     path = write_npz(tmp_path / "data.npz", 1000)
 
     trained = answer(
-        *("train", path, *QUICK, "--holdout", "150", "--out", tmp_path / "model.npm", "--report", tmp_path / "report")
+        *(
+            "train",
+            path,
+            *QUICK,
+            "--holdout",
+            "150",
+            "--out",
+            tmp_path / "model.npstream",
+            "--report",
+            tmp_path / "report",
+        )
     )
 
     names = [run["name"] for run in trained["comparison"]]
@@ -236,7 +243,7 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     assert {run["events"] for run in trained["comparison"]} == {150}
     page = (tmp_path / "report" / "report.html").read_text()
     assert all(name in page for name in names)
-    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npm")
+    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npstream")
     assert (without["digest"], without["comparison"]) == (trained["digest"], [])
 
 
@@ -244,8 +251,8 @@ def test_late_labels_are_counted_for_the_events_they_belong_to(tmp_path: Path) -
     """Where every label is late the held-back events are measured by theirs, and nothing is made up without any."""
     late, later = (write_lines(tmp_path / f"{delay}.jsonl", late_lines(1000, delay, 3)) for delay in (60, 900))
 
-    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
-    shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npm")
+    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
+    shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
 
     for run in trained["comparison"]:
         assert run["negatives"] + run["positives"] == 100
@@ -261,7 +268,9 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
     stage = Stage(SMALL, tmp_path, 3)
     stage.send(events(600))
 
-    trained = answer("train", "--config", settings_file(tmp_path), "--out", tmp_path / "model.npm", "--holdout", "90")
+    trained = answer(
+        "train", "--config", settings_file(tmp_path), "--out", tmp_path / "model.npstream", "--holdout", "90"
+    )
 
     assert trained["learned"] == 600
     assert [run["name"] for run in trained["comparison"]] == ["3 models, cold", "3 models, warm"]
@@ -270,7 +279,7 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
 
 def test_a_model_of_another_shape_is_refused(tmp_path: Path) -> None:
     """Settings and model file must agree; the message says both values."""
-    path, model = write_npz(tmp_path / "data.npz", 300), tmp_path / "model.npm"
+    path, model = write_npz(tmp_path / "data.npz", 300), tmp_path / "model.npstream"
     answer("train", path, *QUICK, "--out", model)
 
     done = npstream("backtest", path, "--set", "model.D=16", "--start-from", model)
@@ -286,7 +295,7 @@ def test_the_winner_can_be_loaded_and_scores_what_was_promised(tmp_path: Path) -
     """A backtest with the file that was written finds the NP-score and the digest of the best trial."""
     path, best = write_npz(tmp_path / "data.npz", 300), tmp_path / "best.yaml"
 
-    found = answer("tune", path, *QUICK, "--budget", "6", "--jobs", "1", "--out", best)
+    found = answer("tune", path, *QUICK, "--trials", "6", "--jobs", "1", "--out", best)
     (run,) = answer("backtest", path, "--config", best)
 
     assert (run["np_score"], run["digest"]) == (found["best"]["np_score"], found["best"]["digest"])
@@ -303,7 +312,7 @@ def test_secrets_stay_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     answer(
         *("tune", write_npz(tmp_path / "data.npz", 300), "--config", config, "--set", "model.tau=0.2"),
-        *("--budget", "3", "--jobs", "1", "--out", best),
+        *("--trials", "3", "--jobs", "1", "--out", best),
     )
 
     written = yaml.safe_load(best.read_text())
@@ -318,7 +327,7 @@ def test_a_search_on_a_topic_leaves_it_alone(tmp_path: Path) -> None:
     stage.send(events(300))
 
     found = answer(
-        *("tune", "--config", settings_file(tmp_path), "--budget", "2", "--jobs", "1"),
+        *("tune", "--config", settings_file(tmp_path), "--trials", "2", "--jobs", "1"),
         *("--out", tmp_path / "best.yaml"),
     )
 
@@ -338,7 +347,7 @@ def test_there_is_nothing_to_search_in_scores_of_another_model(tmp_path: Path) -
 def test_a_search_on_both_cores_prints_one_document(tmp_path: Path) -> None:
     """As a process of its own, with processes of its own, nothing but the document reaches standard output."""
     path = write_npz(tmp_path / "data.npz", 200)
-    command = [PYTHON, "-c", ENTRY, "tune", str(path), *QUICK, "--budget", "4", "--jobs", "2", "--json"]
+    command = [PYTHON, "-c", ENTRY, "tune", str(path), *QUICK, "--trials", "4", "--jobs", "2", "--json"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=170, check=True)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npstream import app, client
+from npstream.backend import backend_of
 from npstream.codec.snapshot import decode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionProcessor
@@ -30,7 +31,7 @@ def made(tmp_path: Path) -> Stage:
 
 def live_model(made: Stage, partition: int) -> PartitionProcessor:
     """The processor a worker would restore now."""
-    state = app.open_state(made.settings)
+    state = backend_of(made.settings).open_state()
     position = state.committed(partition)
     assert position is not None
     chunks = state.read_checkpoint(partition, position.pointer)
@@ -147,7 +148,8 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
         (["--partition", "0", "--at", "3"], "keeps no checkpoint at offset 3; kept are those at"),
         (["--partition", "9"], "partition 9 does not exist"),
         (["--history"], "say which partition"),
-        (["--partition", "0", "--export", "no/such/folder/m"], "cannot be written"),
+        (["--partition", "0", "--export", "."], "cannot write .: it is a folder"),
+        (["--partition", "0", "--export", "/dev/null/m.npstream"], "cannot write /dev/null/m.npstream"),
     ],
 )
 def test_what_is_not_there_is_told(made: Stage, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from npstream import app, client
+from npstream import client
+from npstream.backend import backend_of
 from npstream.doctor.cluster_checks import check_stuck
 from npstream.errors import Fatal
 from npstream.kafka import KafkaLog
@@ -132,7 +133,7 @@ def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(tw
 
     config, topic = two.settings.partition_config(), two.settings.topic_names().events
     plain: oracle.Changes = [(0, config)]
-    with closing(app.open_log(two.settings)) as log:
+    with closing(backend_of(two.settings).open_log()) as log:
         assert oracle.compare(log, dict.fromkeys(range(2), plain), two.settings.group, topic) > 500
     assert as_json(two.tool("audit", "--json"))["holds"]
 
@@ -177,7 +178,7 @@ def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decision
     two.run()
 
     plain: oracle.Changes = [(0, two.settings.partition_config())]
-    with closing(app.open_log(two.settings)) as log:
+    with closing(backend_of(two.settings).open_log()) as log:
         names = two.settings.topic_names()
         assert oracle.compare(log, dict.fromkeys(range(2), plain), two.settings.group, names.events) > 500
     assert as_json(two.tool("audit", "--json"))["holds"]
@@ -190,7 +191,7 @@ def test_a_rollback_on_kafka_is_refused_beside_a_worker_and_repeats_without(one:
     once = [r.value for r in one.records(Channel.DECISIONS, 0)]
     history = as_json(one.tool("inspect", "--partition", "0", "--history", "--json"))
     to = history["snapshots"][0]["next_offset"]
-    broker = app.open_tool_broker(one.settings)
+    broker = backend_of(one.settings).open_sole_member()
     try:
         joined(broker, {0: None})
         refused = one.tool("rollback", "--to-checkpoint", str(to), "--execute")
@@ -293,7 +294,7 @@ def test_a_reader_that_is_busy_is_not_told_of_silence(one: KafkaStage, monkeypat
     one.send([client.event(i, [0.1, 0.2, 0.3]) for i in range(20)], 0)
     monkeypatch.setattr("npstream.kafka.log._QUIET_S", 5.0)
     monkeypatch.setattr("npstream.kafka.log._PAGE", 1)
-    with closing(app.open_log(one.settings)) as log:
+    with closing(backend_of(one.settings).open_log()) as log:
         records = log.read(Channel.EVENTS, 0, 0, 20)
         first = next(records)
         time.sleep(5.2)  # the busy reader

@@ -10,6 +10,7 @@ import yaml
 from click.testing import Result
 
 from npstream import app, client, testing
+from npstream.backend import backend_of
 from npstream.kafka import KafkaStateReader
 from npstream.port import Broker, Log
 from npstream.records import Channel, Position, Record
@@ -57,20 +58,20 @@ class KafkaStage:
     def send(self, messages: Sequence[client.Message], partition: int, age_ms: int = 0) -> None:
         """Append events to a partition. Older ones than the topic keeps may vanish at any moment."""
         first_ms = self.began_ms - age_ms
-        with closing(app.open_log(self.settings)) as log:
+        with closing(backend_of(self.settings).open_log()) as log:
             records = [(m.key, m.value, m.headers, m.timestamp_ms or first_ms + i) for i, m in enumerate(messages)]
             log.append(Channel.EVENTS, partition, records)
 
     def run(self, crashes: Sequence[int] = ()) -> int:
         """Let workers decide everything that was sent; answers how many of them died."""
-        with closing(app.open_log(self.settings)) as log:
+        with closing(backend_of(self.settings).open_log()) as log:
             ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
         watch = testing._Watch({partition: end for partition, end in ends.items() if end})
         deaths = testing._Deaths(crashes)
 
         def connect() -> tuple[Broker, Log]:
-            broker = app.open_broker(self.settings, watch.stop, watch)
-            return testing.MortalBroker(broker, deaths.step), app.open_log(self.settings)
+            broker = backend_of(self.settings).open_broker(watch.stop, watch)
+            return testing.MortalBroker(broker, deaths.step), backend_of(self.settings).open_log()
 
         limits = self.settings.worker.limits()
         while not watch.done:
@@ -99,6 +100,6 @@ class KafkaStage:
 
     def records(self, channel: Channel, partition: int) -> list[Record]:
         """Everything committed on one partition of a topic."""
-        with closing(app.open_log(self.settings)) as log:
+        with closing(backend_of(self.settings).open_log()) as log:
             ends = log.ends(channel, partition)
             return list(log.read(channel, partition, ends.begin, ends.stable))

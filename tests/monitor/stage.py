@@ -101,7 +101,7 @@ class Stage:
     path: Path
     partitions: int = 1
     using: PartitionConfig = field(default_factory=config)
-    http: HttpConfig = field(default_factory=lambda: HttpConfig(port=0))
+    http: HttpConfig = field(default_factory=lambda: HttpConfig("127.0.0.1", 0))
     secrets: Secrets = field(default_factory=Secrets)
     wrap: Callable[[Broker], Broker] = lambda broker: broker
 

@@ -56,7 +56,7 @@ class Gate:
 
 def dashboard(port: int = 0) -> Dashboard:
     """A dashboard without a worker."""
-    return Dashboard(HttpConfig(port=port), IDENTITY, time.monotonic, time.time)
+    return Dashboard(HttpConfig("127.0.0.1", port), IDENTITY, time.monotonic, time.time)
 
 
 Ask = Callable[[str], tuple[int, str]]
@@ -109,7 +109,9 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
     """/livez looks at the loop alone: red while a poll hangs, green when it goes on; readiness does not care."""
     opened = threading.Event()
     opened.set()
-    stage = Stage(tmp_path / "log", http=HttpConfig(port=0, max_age_s=2.0), wrap=lambda broker: Gate(broker, opened))
+    stage = Stage(
+        tmp_path / "log", http=HttpConfig("127.0.0.1", 0, max_age_s=2.0), wrap=lambda broker: Gate(broker, opened)
+    )
     with stage:
         stage.wait_for(lambda status: status["ready"])
         green = stage.get("livez")
@@ -140,7 +142,7 @@ def test_liveness_is_green_before_anything_is_owned() -> None:
 def test_a_slow_start_is_alive_for_ten_minutes() -> None:
     """Compiling may take longer than the loop may stand still later; a start that never ends is dead all the same."""
     clock = Clock()
-    shown = Dashboard(HttpConfig(port=0), IDENTITY, clock, time.time)
+    shown = Dashboard(HttpConfig("127.0.0.1", 0), IDENTITY, clock, time.time)
 
     def look(ask: Ask) -> list[tuple[int, int]]:
         found = []
@@ -155,7 +157,7 @@ def test_a_slow_start_is_alive_for_ten_minutes() -> None:
 def test_after_the_first_turn_a_minute_is_the_limit() -> None:
     """Started once is started for good; from then on the loop alone decides whether the worker is alive."""
     clock = Clock()
-    shown = Dashboard(HttpConfig(port=0), IDENTITY, clock, time.time)
+    shown = Dashboard(HttpConfig("127.0.0.1", 0), IDENTITY, clock, time.time)
 
     def look(ask: Ask) -> list[tuple[int, int]]:
         found = []

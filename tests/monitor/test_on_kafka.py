@@ -105,7 +105,7 @@ def worker(place: KafkaPlace, slot: str) -> Iterator[Dashboard]:
     """A worker with its dashboard, until the block ends."""
     stop = threading.Event()
     identity = Identity(place.group, place.topics.events, slot, "0.0.0", ALGORITHM)
-    dashboard = Dashboard(HttpConfig(port=0), identity, time.monotonic, time.time, place.log)
+    dashboard = Dashboard(HttpConfig("127.0.0.1", 0), identity, time.monotonic, time.time, place.log)
     runs = Worker(
         lambda: (place.kafka_broker(slot), place.log()),
         Origin(place.group, place.topics.events, config(), Cadence()),

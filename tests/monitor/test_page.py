@@ -65,7 +65,7 @@ def test_the_page_shows_the_worker_and_moves_with_it(browser: Browser, tmp_path:
 
 def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: Path) -> None:
     """While the worker is away the page says so; when it is back the page goes on, the gap in its line."""
-    stage = Stage(tmp_path / "log", 2, http=HttpConfig(port=free_ports(1)[0]))
+    stage = Stage(tmp_path / "log", 2, http=HttpConfig("127.0.0.1", free_ports(1)[0]))
     stage.feed(events(100))
     stage.start()
     stage.wait_for(handled(100, 0))

@@ -11,19 +11,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from npstream import __version__, app
+from npstream.backend import backend_of
 from npstream.logs import configure
 from npstream.model import ALGORITHM
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.status import Identity
 from npstream.observe import Observer
-from npstream.port import Broker, Log
+from npstream.port import Broker
 from npstream.settings import Settings, load
 from npstream.worker import Worker
 from npstream.worker.warm import warm_up
@@ -63,8 +63,8 @@ def main(path: Path, start_s: float, max_age_s: float, stuck_s: float, *, held: 
     signal.signal(signal.SIGUSR1, lambda *_: HANG.set())
     signal.signal(signal.SIGUSR2, lambda *_: GO_ON.set())
     identity = Identity(settings.group, settings.topic_names().events, "worker", __version__, ALGORITHM)
-    http = HttpConfig(port=0, start_s=start_s, max_age_s=max_age_s, stuck_s=stuck_s)
-    dashboard = Dashboard(http, identity, time.monotonic, time.time, lambda: app.open_log(settings))
+    http = HttpConfig("127.0.0.1", 0, start_s=start_s, max_age_s=max_age_s, stuck_s=stuck_s)
+    dashboard = Dashboard(http, identity, time.monotonic, time.time, backend_of(settings).open_log)
     dashboard.start()
     structlog.get_logger("npstream").info("starting", page=dashboard.url)
     if held:
@@ -78,24 +78,15 @@ def main(path: Path, start_s: float, max_age_s: float, stuck_s: float, *, held: 
 
 def worker(settings: Settings, stop: threading.Event, observer: Observer) -> Worker:
     """As `app.build_worker`, on a broker that can hang."""
+    backend = backend_of(settings)
     return Worker(
-        connect=hanging(app.connector(settings, stop, observer)),
+        connect=lambda: (Hanging(backend.open_broker(stop, observer)), backend.open_log()),
         origin=app.origin_of(settings),
         limits=settings.worker.limits(),
         clock=time.monotonic,
         stop=stop,
         observer=observer,
     )
-
-
-def hanging(connect: Callable[[], tuple[Broker, Log]]) -> Callable[[], tuple[Broker, Log]]:
-    """The same clients, the broker wrapped."""
-
-    def wrapped() -> tuple[Broker, Log]:
-        broker, log = connect()
-        return Hanging(broker), log
-
-    return wrapped
 
 
 if __name__ == "__main__":

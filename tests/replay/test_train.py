@@ -12,11 +12,12 @@ from npstream.data.files import read
 from npstream.errors import StateCorrupt, UsageError
 from npstream.model import Model
 from npstream.partition import PartitionProcessor
+from npstream.partition.model_file import model_file
 from npstream.records import Record
 from npstream.replay.replay import replay
 from npstream.replay.source import ArraySource, RecordSource
 from npstream.replay.split import hold_back
-from npstream.replay.train import compare, model_file, train
+from npstream.replay.train import compare, train
 from tests.replay.data import config, event_lines, records, rows, tau
 
 EARLY = 2000
@@ -61,7 +62,7 @@ def test_the_file_gives_back_the_model(tmp_path: Path) -> None:
     """What `start_from` reads scores every event as the trained model does."""
     x, y = rows(600)
     processor = train(config(), ArraySource(x, y))
-    path = tmp_path / "model.npm"
+    path = tmp_path / "model.npstream"
     path.write_bytes(model_file(processor, config()))
 
     model = app.read_model(path)
@@ -98,10 +99,10 @@ def test_rubbish_is_refused() -> None:
 @pytest.mark.parametrize("content", [b"", b"NPSTREAM", b"not a model"])
 def test_what_is_no_model_file_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     """The message names the file."""
-    path = tmp_path / "model.npm"
+    path = tmp_path / "model.npstream"
     path.write_bytes(content)
 
-    with pytest.raises(UsageError, match=r"model\.npm: this is not a readable snapshot"):
+    with pytest.raises(UsageError, match=r"model\.npstream: this is not a readable snapshot"):
         app.read_model(path)
 
 

@@ -1,15 +1,18 @@
 """What settings are made into, how they are shown, how they are described."""
 
-from dataclasses import fields
+import ast
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import yaml
 
+from npstream import settings as settings_room
 from npstream.model import Params
+from npstream.monitor.dashboard import HttpConfig
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.records import Topics
 from npstream.settings import Settings, from_mapping, json_schema, masked_dump, reference
-from npstream.settings.model_section import DESCRIPTIONS
 from npstream.worker import Cadence, Limits
 from tests.settings.builders import mapping
 
@@ -41,6 +44,28 @@ def test_defaults_are_those_of_the_rooms() -> None:
     assert settings.worker.limits() == Limits()
     assert settings.start_at() == "earliest"
     assert settings.topic_names() == Topics("orders", "orders-decisions", "orders-dead-letters", "orders-checkpoints")
+
+
+def test_no_default_is_written_twice() -> None:
+    """The settings write down only those defaults that no room has; the others are taken from there."""
+    written = {name for path in Path(settings_room.__file__).parent.glob("*.py") for name in literal_defaults(path)}
+
+    assert written == {
+        *("EmbeddedSection.group", "EmbeddedSection.partitions", "HttpSection.host", "HttpSection.port"),
+        *("LogSection.format", "LogSection.level", "SecuritySection.protocol"),
+    }
+    assert {field.default for field in fields(HttpConfig) if field.name in ("host", "port")} == {MISSING}
+
+
+def literal_defaults(path: Path) -> Iterator[str]:
+    """The fields of a file's sections whose default is a plain value in the source."""
+    sections = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
+    for section, node in ((owner, field) for owner in sections for field in owner.body):
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            options = node.value.keywords if isinstance(node.value, ast.Call) else []
+            default = next((option.value for option in options if option.arg == "default"), node.value)
+            if isinstance(default, ast.Constant) and default.value is not None:
+                yield f"{section.name}.{ast.unparse(node.target)}"
 
 
 def test_kafka_values_reach_the_clients() -> None:
@@ -117,7 +142,6 @@ def test_the_model_section_is_params() -> None:
     """Every parameter of the model is a setting, none is missing or left over."""
     names = [field.name for field in fields(Params)]
 
-    assert list(DESCRIPTIONS) == names
     assert [entry.path for entry in reference() if entry.path.startswith("model.")] == [f"model.{n}" for n in names]
 
 

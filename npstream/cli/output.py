@@ -1,13 +1,17 @@
-"""What a command shows while it works: a bar on a terminal, and a line wherever it would be silent for long."""
+"""What a command shows and leaves behind: JSON, files, a bar on a terminal, a line where it would be silent long."""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import orjson
+
+from npstream.errors import UsageError
 
 if TYPE_CHECKING:
     from npstream.partition import PartitionConfig
@@ -16,6 +20,37 @@ FIRST_S, EVERY_S = 2.0, 10.0
 """How long nothing need be said, and how often from then on."""
 
 COMPILING = "compiling the kernel, once on this machine"
+
+
+def echo_json(document: object) -> None:
+    """Print a JSON document."""
+    click.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode())
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a whole file, its folder too; the old one stays until the new one is complete. Raises `UsageError`."""
+    with _unfinished(path) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        beside.replace(path)
+
+
+def check_writable(path: Path) -> None:
+    """Find out before a long run that its result could not be written. Raises `UsageError`."""
+    with _unfinished(path) as beside:
+        beside.write_bytes(b"")
+        beside.unlink()
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """The file to write before it takes its place. Makes its folder."""
+    try:
+        if path.is_dir():
+            raise UsageError(f"cannot write {path}: it is a folder; name a file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path.with_name(f"{path.name}.part")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; choose another place") from None
 
 
 @contextmanager

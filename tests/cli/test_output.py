@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from npstream.cli.progress import notified_when_slow, waiting
+from npstream.cli.output import notified_when_slow, waiting
 
 _TIMEOUT_S = 60.0
 

@@ -1,0 +1,212 @@
+"""Where a group lives, on a Kafka cluster or in an embedded file: the one place that decides it."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
+from npstream.errors import StateCorrupt
+from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
+from npstream.kafka.admin import Admin
+from npstream.kafka.clients import client_problems
+from npstream.kafka.dismissal import dismiss
+from npstream.kafka.orphans import OrphanWatch
+from npstream.kafka.topics import Wishes, summary
+from npstream.observe import Observer
+from npstream.port import Broker, Log, StateReader
+from npstream.records import Channel
+from npstream.secrets import Secrets
+from npstream.settings import EmbeddedSection, KafkaSection, Settings
+
+if TYPE_CHECKING:  # a worker never loads the doctor
+    from npstream.doctor.doctor import Round
+    from npstream.doctor.findings import Finding
+
+TOOL_NAME = "tool"
+"""The worker name, and with the group the transactional id, of a command that repositions partitions."""
+
+ShowProgress = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+"""Shows the progress of something with a name and a size; gives the function that takes what is done."""
+
+
+class TopicPlan(NamedTuple):
+    """What `init` has to do, in words, and the function that does it."""
+
+    actions: list[str]
+    apply: Callable[[], None]
+
+
+class Backend(Protocol):
+    """The clients of one group, and what else depends on where it lives. Nothing is connected before it is opened."""
+
+    @property
+    def worker_name(self) -> str:
+        """This worker's name in metrics and on the page."""
+
+    @property
+    def transaction_timeout_ms(self) -> int:
+        """How long an open transaction may hold back readers; 0 where none can."""
+
+    def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
+        """The worker's broker. Raises `Retryable` or `Fatal` when it cannot be used."""
+
+    def open_log(self) -> Log:
+        """Plain reading and writing of the same topics."""
+
+    def open_state(self) -> StateReader:
+        """The group's committed state, read beside its workers."""
+
+    def open_sole_member(self) -> Broker:
+        """The broker of a tool that joins the empty group; it leaves no member behind."""
+
+    def remove_dead_workers(self) -> None:
+        """End the membership of workers that an operator says are gone."""
+
+    def advise_on_members(self, gone: bool) -> str:
+        """What to do about members that are stopped already; `gone`: dead workers have been removed."""
+
+    def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
+        """What is needed to have the topics as they must be; None takes the default."""
+
+    def find_client_problems(self) -> list[str]:
+        """Settings that only the client library can judge. Connects to nothing."""
+
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
+        """The doctor's findings, and the names of what was looked at."""
+
+    def secrets(self) -> Secrets:
+        """Values that must never be shown."""
+
+
+def backend_of(settings: Settings) -> Backend:
+    """The backend that the settings name."""
+    if settings.kafka is not None:
+        return KafkaBackend(settings, settings.kafka)
+    assert settings.embedded is not None
+    return EmbeddedBackend(settings, settings.embedded)
+
+
+class KafkaBackend:
+    """A group on a Kafka cluster."""
+
+    def __init__(self, settings: Settings, section: KafkaSection) -> None:
+        self._settings = settings
+        self._section = section
+        self._config = section.config(settings.topic_names())
+        self._orphans = OrphanWatch()  # remembers over sessions how often it made this worker leave the group
+        self.worker_name = section.slot
+        self.transaction_timeout_ms = section.transaction_timeout_ms
+
+    def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
+        logger = logging.getLogger("npstream.kafka")
+        return KafkaBroker(self._config, observer.turned, logger, stop.is_set, self._orphans)
+
+    def open_log(self) -> KafkaLog:
+        return KafkaLog(self._config)
+
+    def open_state(self) -> StateReader:
+        return KafkaStateReader(self._config)
+
+    def open_sole_member(self) -> Broker:
+        return KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False))
+
+    def remove_dead_workers(self) -> None:
+        dismiss(self._config)
+
+    def advise_on_members(self, gone: bool) -> str:
+        forgotten = f"is forgotten {self._config.session_timeout_ms / 1000:g} s after it"
+        if gone:
+            return f" A worker without static membership that was killed {forgotten} died; others have joined since."
+        return f" A stopped worker {forgotten} stopped; --workers-are-gone does not wait for that."
+
+    def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
+        admin = Admin(self._config)
+        retention_ms = None if retention_hours is None else retention_hours * 3_600_000
+        given = {"partitions": partitions, "replication": replication, "retention_ms": retention_ms}
+        actions = admin.plan(Wishes(**{name: value for name, value in given.items() if value is not None}))
+        return TopicPlan(summary(actions), lambda: admin.prepare(actions))
+
+    def find_client_problems(self) -> list[str]:
+        # Keys and certificates are often not there where settings are written.
+        return client_problems(replace(self._config, security={}))
+
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
+        from npstream.doctor.doctor import examine_cluster
+        from npstream.doctor.group_checks import Patient
+
+        config, topics = self._config, self._config.topics
+        with closing(self.open_log()) as log, closing(self.open_state()) as state:
+            patient = Patient(log, state, config.group, topics, self._settings.partition_config())
+            found = examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
+        return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
+
+    def secrets(self) -> Secrets:
+        return Secrets([value for name, value in self._config.security.items() if "password" in name])
+
+
+class EmbeddedBackend:
+    """A group in an embedded file: one process, so no members, no timeouts and no secrets."""
+
+    worker_name = "embedded"
+    transaction_timeout_ms = 0
+
+    def __init__(self, settings: Settings, section: EmbeddedSection) -> None:
+        self._settings = settings
+        self._section = section
+        self._path = section.path
+        self._topics = settings.topic_names()
+
+    def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
+        return self.open_sole_member()
+
+    def open_log(self) -> EmbeddedLog:
+        return EmbeddedLog(self._path, self._topics)
+
+    def open_state(self) -> StateReader:
+        return EmbeddedStateReader(self._path, self._topics, self._section.group)
+
+    def open_sole_member(self) -> Broker:
+        return EmbeddedBroker(self._path, self._topics, self._section.group)
+
+    def remove_dead_workers(self) -> None:
+        pass
+
+    def advise_on_members(self, gone: bool) -> str:
+        return ""
+
+    def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
+        count = partitions or self._section.partitions
+        action = f"make {self._path} with {count} partition{'s'[: count != 1]} in each of the four topics"
+        return TopicPlan([action], lambda: create_topics(self._path, self._topics, count))
+
+    def find_client_problems(self) -> list[str]:
+        return []
+
+    def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
+        from npstream.doctor.doctor import examine_file
+        from npstream.doctor.file_checks import RESTORE, check_pages
+        from npstream.doctor.findings import Finding
+        from npstream.doctor.group_checks import Patient
+
+        name, found = str(self._path), list[Finding]()
+        try:
+            with closing(self.open_log()) as log, closing(self.open_state()) as state:
+                with progress("pages of the file", None):
+                    found += check_pages(name, log.quick_check())
+                patient = Patient(log, state, self._section.group, self._topics, self._settings.partition_config())
+                with progress("records", _count_records(log)) as advance:
+                    found += examine_file(patient, how, advance)
+        except StateCorrupt as error:
+            found.append(Finding("error", name, str(error), RESTORE))
+        return found, [name]
+
+    def secrets(self) -> Secrets:
+        return Secrets()
+
+
+def _count_records(log: Log) -> int:
+    places = [(channel, partition) for channel in Channel for partition in range(log.partitions(channel))]
+    return sum(ends.stable - ends.begin for ends in log.all_ends(places).values())
