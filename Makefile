@@ -2,6 +2,8 @@
 #
 #   make demo     a worker on the embedded log, learning in front of you: half a minute; the first time two to five
 #                 minutes, because it installs what is needed and compiles the kernel
+#   make quick    while you work: lint without types, and the tests that need no broker and no time: under a minute,
+#                 two the first time, when the kernel is compiled
 #   make test     every check: lint, format, types, import contracts, tests on a real Kafka broker
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
@@ -18,14 +20,21 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo test lint kafka failover mutants jars soak audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover mutants jars soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
 	$(BIN)/npstream demo
 
+quick: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -n 2 --dist loadfile --quick -q $(PYTEST_ARGS)
+
+# Three processes for two cores: tests with a broker wait more than half of their time.
 test: lint jars
-	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

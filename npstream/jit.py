@@ -89,7 +89,7 @@ def _save_nothing(_signature: object, _compiled: object) -> None:
 @cache
 def _source_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         source = path.read_bytes()
         if b"@jit" in source:
             digest.update(path.name.encode() + b"\0" + source)

@@ -29,7 +29,7 @@ from npstream import app
 from npstream.backend import backend_of
 from npstream.client import Decision, Message, partition_for, read_decision
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
-from npstream.embedded import EmbeddedLog, create_topics
+from npstream.embedded import create_topics
 from npstream.observe import Observer
 from npstream.port import Broker, FinishCommit, Listener, Log, StateReader
 from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
@@ -96,7 +96,7 @@ class Stage:
 
     def log(self) -> Log:
         """A reader and writer of the log; close it."""
-        return EmbeddedLog(self.path, self.settings.topic_names())
+        return backend_of(self.settings).open_log()
 
     def send(self, events: Sequence[Message], partition: int | None = None) -> None:
         """Append events, each to the partition of its key unless one is given."""
@@ -126,12 +126,12 @@ class Stage:
                 watch.died()
         return self._outcome(watch, deaths)
 
-    def _watch(self) -> "_Watch":
+    def _watch(self) -> "Watch":
         with closing(self.log()) as log:
             ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
-        return _Watch({partition: end for partition, end in ends.items() if end})
+        return Watch({partition: end for partition, end in ends.items() if end})
 
-    def _worker(self, watch: "_Watch", deaths: "_Deaths") -> Worker:
+    def _worker(self, watch: "Watch", deaths: "_Deaths") -> Worker:
         backend, stop = backend_of(self.settings), watch.stop
 
         def connect() -> tuple[Broker, Log]:
@@ -146,7 +146,7 @@ class Stage:
             ends = log.ends(channel, partition)
             return list(log.read(channel, partition, ends.begin, ends.stable))
 
-    def _outcome(self, watch: "_Watch", deaths: "_Deaths") -> RunResult:
+    def _outcome(self, watch: "Watch", deaths: "_Deaths") -> RunResult:
         found = {
             channel: [(p, record) for p in range(self.partitions) for record in self.records(channel, p)]
             for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -234,7 +234,7 @@ class _MortalStateReader:
         return self._state.read_checkpoint(partition, pointer)
 
 
-class _Watch(Observer):
+class Watch(Observer):
     """Stops the worker when every event that was there at the start is committed, or its partition is paused."""
 
     def __init__(self, ends: Mapping[int, int]) -> None:

@@ -7,48 +7,78 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
+from hypothesis import settings
 
+from tests import selection
 from tests.broker import JarKafka, Kafka, NoKafka, StartKafka, local_jars, provide_kafka
 
 DATA_VARIABLE = "NPSTREAM_DATA"
-_BROKER_FIXTURES = {"kafka", "private_kafka", "start_kafka", "kafka_jars"}
 _SUMMARY = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--data` beats the environment."""
     parser.addoption("--data", type=Path, help=f"folder of example data sets (or set {DATA_VARIABLE})")
+    parser.addoption("--quick", action="store_true", help="no broker, no browser, nothing slow; fewer examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Room for what the summary will say; and children that can be interrupted.
+    """Room for what the summary will say; our order; brokers that start fast; children that can be interrupted.
 
+    xdist would put files with many tests first, whatever they take.
+    A broker of a test lives for seconds: its second compiler would never earn what it costs.
     A run in the background inherits an ignored Ctrl-C and would pass it on.
     """
     config.stash[_SUMMARY] = []
+    config.option.loadscopereorder = False
+    if config.getoption("--quick"):
+        settings.register_profile("quick", max_examples=20)
+        settings.load_profile("quick")
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for a broker is a `kafka` test, said or not."""
-    for item in items:
-        if _BROKER_FIXTURES & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.kafka)
+@pytest.hookimpl(trylast=True)  # after the folders have set their time limits
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs a broker, leave out what `--quick` leaves out, and put the dear files first."""
+    selection.mark_broker_tests(items)
+    if config.getoption("--quick"):
+        gone, line = selection.left_out(items)
+        config.stash[_SUMMARY].append(line)
+        config.hook.pytest_deselected(items=gone)
+        kept = dict.fromkeys(items).keys() - set(gone)
+        items[:] = [item for item in items if item in kept]
+    selection.sort_by_cost(items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of xdist hands its lines to the one that prints."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["summary"] = session.config.stash[_SUMMARY]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the lines of a process that has ended; one that crashed has left none."""
+    config: pytest.Config = node.config
+    config.stash[_SUMMARY].extend(getattr(node, "workeroutput", {}).get("summary", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Which broker the tests ran on, and how long it took to start."""
-    for line in config.stash[_SUMMARY]:
+    """Which brokers the tests ran on and how long they took to start; what was left out."""
+    lines = config.stash[_SUMMARY]
+    for line in dict.fromkeys(lines):
         terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """The broker all tests share: nobody may stop it, everybody uses topics of their own."""
+    _refuse_when_quick(request.config)
     with ExitStack() as stack:
         try:
             broker = stack.enter_context(provide_kafka(tmp_path_factory.mktemp("kafka")))
@@ -60,8 +90,9 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def kafka_jars() -> Path:
+def kafka_jars(request: pytest.FixtureRequest) -> Path:
     """The broker's jars, on a machine with Java to run them."""
+    _refuse_when_quick(request.config)
     try:
         return local_jars()
     except NoKafka as missing:
@@ -108,6 +139,12 @@ def data_dir(request: pytest.FixtureRequest) -> Path:
     if not folder.is_dir():
         pytest.fail(f"{folder} is not a folder; correct --data or {DATA_VARIABLE}", pytrace=False)
     return folder
+
+
+def _refuse_when_quick(config: pytest.Config) -> None:
+    """A broker that is asked for by name at run time is not seen when tests are collected."""
+    if config.getoption("--quick"):
+        pytest.fail("this test starts a broker: give it the mark `kafka`", pytrace=False)
 
 
 def _without_kafka(missing: NoKafka) -> NoReturn:

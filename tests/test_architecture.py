@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -192,6 +193,25 @@ def test_no_file_names_a_private_path() -> None:
     found = [f"{path.relative_to(ROOT)}: {hit.group()}" for path in shipped_texts() for hit in private_paths(path)]
 
     assert found == []
+
+
+def test_every_folder_of_tests_is_listed() -> None:
+    """The README of the tests says what each folder is for, and lists none that is gone."""
+    text = (ROOT / "tests" / "README.md").read_text()
+    folders = sorted({path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/test_*.py")})
+
+    assert re.findall(r"^\| `(\w+)` \|", text.partition("| folder |")[2], re.MULTILINE) == folders
+
+
+def test_every_marker_is_explained() -> None:
+    """The README of the tests has a row for each marker of the project."""
+    text = (ROOT / "tests" / "README.md").read_text()
+    markers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
+
+    assert re.findall(r"^\| `(\w+)` \|", text.partition("| folder |")[0], re.MULTILINE) == [
+        *(marker.partition(":")[0] for marker in markers),
+        "timeout",
+    ]
 
 
 def private_paths(path: Path) -> Iterator[re.Match[str]]:

@@ -54,6 +54,7 @@ def run(room: Path, **environment: str) -> tuple[float, int]:
     return float(value), int(hits)
 
 
+@pytest.mark.slow
 def test_a_changed_helper_leaves_no_stale_code(room: Path) -> None:
     """Editing a function in another file reaches its cached callers, even with an unchanged time stamp."""
     first, second = run(room), run(room)
@@ -68,6 +69,16 @@ def test_a_changed_helper_leaves_no_stale_code(room: Path) -> None:
     assert third == (71.0, 0)
 
 
+@pytest.mark.slow
+def test_a_file_beside_the_package_leaves_the_cache_alone(room: Path) -> None:
+    """What lies next to the package, in a checkout or among installed packages, is none of its sources."""
+    first = run(room)
+    (room / "beside.py").write_text(HELPER)
+
+    assert (first, run(room)) == ((21.0, 0), (21.0, 1))
+
+
+@pytest.mark.slow
 def test_no_writable_directory_is_no_error(room: Path) -> None:
     """Where no cache can be kept the functions are compiled in memory."""
     nowhere = room / "nowhere"

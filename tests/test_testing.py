@@ -1,6 +1,7 @@
 """The kit for a user's own tests: real workers, real crashes, no Kafka."""
 
 import inspect
+from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -46,10 +47,13 @@ def test_every_crash_is_met_and_leaves_no_trace() -> None:
     calm = run(SETTINGS, events(150))
     assert len(calm.dead_letters) == 3
     replayed = 0
-    for at in range(1, 30):
+    for at in count(1):
         stormy = run(SETTINGS, events(150), crashes=[at])
-        assert (stormy, stormy.crashes) == (calm, 1), at
+        assert stormy == calm, at
         replayed += stormy.replayed
+        if stormy.crashes == 0:
+            break
+    assert at > 10  # joins, reads its state, polls for each batch, and twice for each commit
     assert replayed > 0
 
 

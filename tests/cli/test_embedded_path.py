@@ -54,6 +54,7 @@ def test_a_path_that_cannot_be_used_is_one_line_and_an_exit_code(
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_worker_says_the_same(tmp_path: Path) -> None:
     """Its log is on standard output; what ended it is the last word on standard error."""
     settings = settings_file(tmp_path)

@@ -13,6 +13,7 @@ from tests.contracts.builders import eventually, joined
 from tests.contracts.dying_worker import SHARES, visible
 from tests.contracts.places import Place
 
+pytestmark = pytest.mark.slow
 BEFORE_THE_DECISION = (
     "begin:1",
     "produce:1",

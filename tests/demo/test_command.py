@@ -100,6 +100,7 @@ def test_it_runs_on_a_broker(kafka: Kafka, tmp_path: Path) -> None:
     assert told["ways"][0]["name"] == "npstream"
 
 
+@pytest.mark.slow
 def test_a_broker_out_of_reach_is_named(tmp_path: Path) -> None:
     """A port nobody listens on ends the demo with the code for brokers, before anything is generated or written."""
     done = npstream("demo", "--kafka", "127.0.0.1:1", "--out", tmp_path / "out")

@@ -45,6 +45,7 @@ def test_the_files_it_lists_are_there() -> None:
     """The table at the top names what is in the folder, and nothing that is not."""
     listed = re.findall(r"^\| `([^`]+)` \|", TEXT.split("## Install")[0], re.MULTILINE)
 
+    assert "Dockerfile" in listed
     assert [name for name in listed if not list(DEPLOY.glob(name))] == []
 
 

@@ -82,6 +82,7 @@ def flip(path: Path, chance: random.Random, *, aimed: bool) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_damage_ends_a_command_in_a_traceback(made: Stage, seed: int) -> None:
     """Bytes flipped anywhere in the file: one of the documented exit codes, whatever the command.

@@ -12,6 +12,7 @@ from npstream.embedded import EmbeddedLog, create_topics
 from npstream.records import Channel, Topics
 from tests.operations.command import WorkerCommand, npstream
 
+pytestmark = pytest.mark.slow
 TOPICS = Topics("events", "events-decisions", "events-dead-letters", "events-checkpoints")
 EVENTS = [(b"k%d" % i, b'{"x":[%d,1],"y":%d}' % (i % 7, i % 2), (), 1_700_000_000_000 + i) for i in range(200)]
 

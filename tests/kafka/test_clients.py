@@ -66,6 +66,7 @@ def test_a_close_that_ends_and_one_that_fails_are_both_over() -> None:
     assert close_quietly("client", lambda: 1 / 0, 30)
 
 
+@pytest.mark.slow
 def test_a_slow_close_is_left_behind() -> None:
     """The caller goes on when its time is over, and nothing ends the process later."""
     done = _run(_SLOW)
@@ -73,6 +74,7 @@ def test_a_slow_close_is_left_behind() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [_HOLDING, _HOLDING_BESIDE_ANOTHER], ids=["alone", "another ends meanwhile"])
 def test_a_close_that_holds_the_interpreter_ends_the_process_with_its_stacks(program: str) -> None:
     """No thread of ours can run any more, so nothing of ours could take note of a timeout."""

@@ -146,6 +146,7 @@ def test_too_few_partitions_stop_a_first_start(secured: JarKafka) -> None:
         KafkaBroker(KafkaConfig(secured.bootstrap, "group", "a", topics))
 
 
+@pytest.mark.slow
 def test_an_unreachable_broker_is_named_with_what_to_check(topic_prefix: str) -> None:
     """Nobody listens: one message, after the connect timeout at the latest."""
     nobody = KafkaConfig("127.0.0.1:1", topic_prefix, "a", TOPICS, connect_timeout_ms=1000)

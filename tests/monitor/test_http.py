@@ -87,6 +87,7 @@ def test_everything_answers_while_the_worker_runs(tmp_path: Path) -> None:
     assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /boundary\n")
 
 
+@pytest.mark.slow
 def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
     """Position, lag, rates with intervals, threshold, budget and counters are in it, as plain JSON."""
     with Stage(tmp_path / "log") as stage:
@@ -105,6 +106,7 @@ def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
     assert partition["restore_s"] >= 0
 
 
+@pytest.mark.slow
 def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> None:
     """/livez looks at the loop alone: red while a poll hangs, green when it goes on; readiness does not care."""
     opened = threading.Event()
@@ -256,6 +258,7 @@ def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
     assert answer == (404, "partition 0 is paused: its model is not at hand\n")
 
 
+@pytest.mark.slow
 def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     """When the loop does not turn, the request ends with a sentence, and the worker is none the worse."""
     opened = threading.Event()

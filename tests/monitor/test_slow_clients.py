@@ -78,6 +78,7 @@ def test_probes_are_served_beside_many_slow_clients(port: int) -> None:
     assert beside == [alone] * 10
 
 
+@pytest.mark.slow
 def test_the_oldest_of_too_many_silent_clients_is_dropped(port: int) -> None:
     """The number of connections is bounded; the one that has been open longest gives way."""
     with ExitStack() as stack:

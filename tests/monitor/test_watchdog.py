@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from npstream.cli import exits
 from npstream.monitor.watchdog import EXIT_STUCK, Pulse, Standstill, Watchdog
 from tests.monitor.test_status import Clock
@@ -63,6 +65,7 @@ def test_a_hanging_loop_ends_with_its_stacks_and_a_code_of_its_own() -> None:
     assert "npstream-watchdog" in err or "in _watch" in err
 
 
+@pytest.mark.slow
 def test_a_process_that_was_suspended_is_not_taken_for_a_hanging_one() -> None:
     """After SIGSTOP and SIGCONT the loop goes on: time in which nothing could run does not count."""
     process = python(_BEATING)

@@ -37,6 +37,7 @@ def test_the_digest_does_not_depend_on_batches(name: str, size: int) -> None:
     assert (again.digest, again.rates, again.quarters) == (whole.digest, whole.rates, whole.quarters)
 
 
+@pytest.mark.slow
 def test_two_processes_give_one_digest(tmp_path: Path) -> None:
     """Another process, with nothing shared but the file, comes to the same digest as this one."""
     path = write_npz(tmp_path / "data.npz", 400)

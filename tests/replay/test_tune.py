@@ -52,6 +52,7 @@ def test_the_best_is_at_least_as_good_as_the_start(tmp_path: Path) -> None:
     assert {trial.candidate.preset for trial in trials} == {"plus", "paper"}
 
 
+@pytest.mark.slow
 def test_a_search_is_the_same_on_any_number_of_cores(tmp_path: Path) -> None:
     """Two processes find what one finds, in the same order."""
     assert run(tmp_path / "one.csv", 7) == run(tmp_path / "two.csv", 7, jobs=2)

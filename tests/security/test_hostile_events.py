@@ -70,7 +70,7 @@ def common() -> dict[str, Any]:
     return {"events": {"dead_letter_cap": 1.0}, "model": {"d": 2, "D": 8, "tau": 0.1}, "http": {"port": 0}}
 
 
-@pytest.fixture(params=["embedded", "kafka"])
+@pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
 def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> Iterator[Embedded | OnKafka]:
     """A worker on either log."""
     made: Embedded | OnKafka
@@ -83,6 +83,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> 
     made.log.close()
 
 
+@pytest.mark.slow
 def test_hostile_events_become_dead_letters_and_the_worker_lives(place: Embedded | OnKafka) -> None:
     """Each is kept with its reason, byte for byte unless it is too long; the good events around them are decided."""
     good = events(len(HOSTILE) + 1)

@@ -133,6 +133,7 @@ def test_permutation_keeps_rows_together_and_is_repeatable() -> None:
     np.testing.assert_array_equal(head(data, 100).y, data.y[:100])
 
 
+@pytest.mark.slow
 def test_sklearn_sets_are_binary_problems() -> None:
     """Where scikit-learn is installed its small sets can be named."""
     pytest.importorskip("sklearn")

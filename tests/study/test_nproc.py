@@ -21,6 +21,7 @@ def violations(n: int, tau: Fraction) -> dict[int, Fraction]:
     return tails
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.integers(0, 120),
@@ -52,6 +53,7 @@ def test_too_few_negatives_mean_no_alarm() -> None:
     assert nproc.threshold(np.arange(100.0), 0.05, 0.05) == nproc.order_statistic(100, 0.05, 0.05) - 1  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", ["log", "svm"])
 def test_fitted_classifier_keeps_the_rate_and_finds_targets(base: nproc.Base) -> None:
     """On two overlapping Gaussians the true FPR stays at or below tau in nearly all of 20 fits, with power left."""

@@ -2,67 +2,46 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
-from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, FinishCommit, Log
 from npstream.records import Channel, Headers, Record, Share, Topics
-from npstream.testing import MortalBroker
+from npstream.testing import MortalBroker, Watch
 from npstream.worker import Cadence, Limits, Origin, Worker
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 Published = list[tuple[bytes | None, bytes | None, Headers, int]]
 
 
-class StopAtEnd(Observer):
-    """Stops the worker when every event that was there at the start is committed, or a partition is paused."""
+class Impatient(threading.Event):
+    """The stop of a worker that need not sit out the pause before its next session."""
 
-    def __init__(self, ends: dict[int, int], stop: threading.Event) -> None:
-        self._left = dict(ends)
-        self._stop = stop
-        self._goal: dict[int, int] = {}
-        self.replayed: list[int] = []
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return at once whether it is set."""
+        return self.is_set()
+
+
+class StopAtEnd(Watch):
+    """Stops the worker at the end of its input, and counts how it came there."""
+
+    def __init__(self, ends: Mapping[int, int]) -> None:
+        super().__init__(ends)
+        self.stop = Impatient()
+        self.replays: list[int] = []
         self.restarts = 0
-        self.pauses: dict[int, str] = {}
-
-    def committed(self, shares: list[Share], seconds: float) -> None:
-        """Strike out partitions that have reached their end."""
-        for share in shares:
-            self._strike(share.partition, share.position.next_offset)
-
-    def assigned(self, partition: int, seconds: float, replay_from: int, replay_to: int) -> None:
-        """A restored partition may have nothing left to do."""
-        self._goal[partition] = replay_to
-        if replay_from == replay_to:
-            self._strike(partition, replay_to)
 
     def went_live(self, partition: int, replayed: int) -> None:
         """Remember how far each replay went."""
-        self.replayed.append(replayed)
-        self._strike(partition, self._goal[partition])
+        self.replays.append(replayed)
+        super().went_live(partition, replayed)
 
     def session_ended(self, cause: str) -> None:
         """Count restarts."""
         self.restarts += 1
-
-    def paused(self, partition: int, reason: str) -> None:
-        """A paused partition will not reach its end."""
-        self.pauses[partition] = reason
-        self._left.pop(partition, None)
-        self._maybe_stop()
-
-    def _strike(self, partition: int, next_offset: int) -> None:
-        if next_offset >= self._left.get(partition, 0):
-            self._left.pop(partition, None)
-        self._maybe_stop()
-
-    def _maybe_stop(self) -> None:
-        if not self._left:
-            self._stop.set()
 
 
 class PowerCut(MortalBroker):
@@ -108,14 +87,13 @@ class Bench:
         clock: Callable[[], float] = time.monotonic,
     ) -> StopAtEnd:
         """Run one worker until everything is decided, then stop it politely."""
-        stop = threading.Event()
         log = EmbeddedLog(self.path, TOPICS)
         ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
         log.close()
-        observer = StopAtEnd({p: end for p, end in ends.items() if end}, stop)
+        observer = StopAtEnd({p: end for p, end in ends.items() if end})
         base = Origin("g", TOPICS.events, config, cadence or Cadence(every_events=250, every_seconds=1e9))
         limits = Limits(batch_max=batch_max, poll_s=0.01, recover_s=30.0)
-        Worker(lambda: self._connect(wrap), origin(base), limits, clock, stop, observer).run()
+        Worker(lambda: self._connect(wrap), origin(base), limits, clock, observer.stop, observer).run()
         return observer
 
     def _connect(self, wrap: Callable[[Broker], Broker]) -> tuple[Broker, Log]:

@@ -134,7 +134,7 @@ def test_a_staged_batch_is_published_when_its_partition_is_revoked(tmp_path: Pat
         )
 
     assert decisions(bench) == oracle(records[:BATCH])
-    assert bench.run(config()).replayed == []
+    assert bench.run(config()).replays == []
     assert decisions(bench) == oracle(records)
 
 
@@ -175,4 +175,4 @@ def test_a_batch_points_to_the_snapshot_of_the_commit_before_it(tmp_path: Path) 
             config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH, clock=standing
         )
 
-    assert bench.run(config()).replayed == [BATCH]
+    assert bench.run(config()).replays == [BATCH]

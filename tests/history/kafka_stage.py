@@ -1,26 +1,25 @@
 """A group on a real broker for the tools: topics made by `npstream init`, workers that die where they are told."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from click.testing import Result
 
-from npstream import app, client, testing
-from npstream.backend import backend_of
+from npstream import client
 from npstream.kafka import KafkaStateReader
-from npstream.port import Broker, Log
-from npstream.records import Channel, Position, Record
+from npstream.records import Position
 from npstream.settings import from_mapping
-from npstream.worker import Worker
+from npstream.testing import RunResult, Stage
 from tests.contracts.builders import eventually
 from tests.history.stages import SETTINGS, run_cli
 
 
-class KafkaStage:
+class KafkaStage(Stage):
     """Settings in a file, topics on the broker, and the commands a user would run."""
 
     def __init__(self, bootstrap: str, prefix: str, folder: Path, partitions: int) -> None:
@@ -41,6 +40,7 @@ class KafkaStage:
         self.began_ms = int(time.time() * 1000)
         self.file = folder / "settings.yaml"
         self.partitions = partitions
+        self._sent = 0
         self.configure()
         made = self.tool("init", "--partitions", str(partitions))
         assert made.exit_code == 0, made.stderr
@@ -55,33 +55,17 @@ class KafkaStage:
         """Run a command on the settings file."""
         return run_cli(*arguments, "--config", str(self.file))
 
-    def send(self, messages: Sequence[client.Message], partition: int, age_ms: int = 0) -> None:
-        """Append events to a partition. Older ones than the topic keeps may vanish at any moment."""
+    def send(self, events: Sequence[client.Message], partition: int | None = None, age_ms: int = 0) -> None:
+        """Append events of this moment, or older. Older ones than the topic keeps may vanish at any moment."""
         first_ms = self.began_ms - age_ms
-        with closing(backend_of(self.settings).open_log()) as log:
-            records = [(m.key, m.value, m.headers, m.timestamp_ms or first_ms + i) for i, m in enumerate(messages)]
-            log.append(Channel.EVENTS, partition, records)
+        super().send([replace(m, timestamp_ms=m.timestamp_ms or first_ms + i) for i, m in enumerate(events)], partition)
 
-    def run(self, crashes: Sequence[int] = ()) -> int:
-        """Let workers decide everything that was sent; answers how many of them died."""
-        with closing(backend_of(self.settings).open_log()) as log:
-            ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
-        watch = testing._Watch({partition: end for partition, end in ends.items() if end})
-        deaths = testing._Deaths(crashes)
-
-        def connect() -> tuple[Broker, Log]:
-            broker = backend_of(self.settings).open_broker(watch.stop, watch)
-            return testing.MortalBroker(broker, deaths.step), backend_of(self.settings).open_log()
-
-        limits = self.settings.worker.limits()
-        while not watch.done:
-            worker = Worker(connect, app.origin_of(self.settings), limits, time.monotonic, watch.stop, watch)
-            try:
-                worker.run()
-            except testing._PowerCut:
-                watch.died()
+    def run(self, crashes: Sequence[int] = (), settings: Mapping[str, Any] | None = None) -> RunResult:
+        """Let workers decide everything that was sent, and wait until the group knows that the last one left."""
+        self.configure(**(settings or {}))
+        outcome = super().run(crashes)
         self.wait_alone()
-        return deaths.met
+        return outcome
 
     def wait_alone(self) -> None:
         """Wait until nobody is in the group."""
@@ -97,9 +81,3 @@ class KafkaStage:
         """What is committed."""
         with closing(self.state()) as state:
             return {partition: state.committed(partition) for partition in range(self.partitions)}
-
-    def records(self, channel: Channel, partition: int) -> list[Record]:
-        """Everything committed on one partition of a topic."""
-        with closing(backend_of(self.settings).open_log()) as log:
-            ends = log.ends(channel, partition)
-            return list(log.read(channel, partition, ends.begin, ends.stable))

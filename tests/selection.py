@@ -1,0 +1,56 @@
+"""Which tests a run takes, and in what order."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+BROKER_FIXTURES = {"kafka", "private_kafka", "start_kafka", "kafka_jars"}
+
+_LEFT_OUT_BY_QUICK = ("kafka", "browser", "slow", "deploy/")
+"""Markers, or folders of tests: what needs a broker, a browser, processes of its own, or runs helm for every case."""
+
+# Seconds, roughly: only the order of whole files follows from them.
+_SLOW_S, _BROKER_S, _OTHER_S = 5.0, 3.0, 0.1
+_OF_ITS_LIMIT = 1 / 40
+"""A test that was given a time limit of its own takes about this share of it."""
+
+
+def traits(item: pytest.Item) -> set[str]:
+    """Everything a rule may ask for: markers, fixtures, and the folder of tests with a slash."""
+    folder = item.path.relative_to(item.config.rootpath / "tests").parts[0] + "/"
+    return {folder, *(marker.name for marker in item.iter_markers()), *getattr(item, "fixturenames", ())}
+
+
+def mark_broker_tests(items: Iterable[pytest.Item]) -> None:
+    """Whoever asks for a broker is a `kafka` test, said or not."""
+    for item in items:
+        if BROKER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.kafka)
+
+
+def left_out(items: list[pytest.Item]) -> tuple[list[pytest.Item], str]:
+    """What `--quick` leaves out, and a line that says how many and why."""
+    reasons = {item: next((name for name in _LEFT_OUT_BY_QUICK if name in traits(item)), "") for item in items}
+    gone = [item for item, reason in reasons.items() if reason]
+    counted = Counter(reasons[item] for item in gone)
+    told = ", ".join(f"{counted[name]} {name}" for name in _LEFT_OUT_BY_QUICK)
+    return gone, f"quick: {len(items) - len(gone)} tests; left out {len(gone)} ({told}): make test runs them"
+
+
+def sort_by_cost(items: list[pytest.Item]) -> None:
+    """Dear files first, so that all processes of a run end together; the order within a file stays."""
+    files: dict[Path, float] = {}
+    for item in items:
+        files[item.path] = files.get(item.path, 0.0) + cost_s(item)
+    items.sort(key=lambda item: -files[item.path])
+
+
+def cost_s(item: pytest.Item) -> float:
+    """A guess at how long a test takes."""
+    limit = item.get_closest_marker("timeout")
+    if limit is not None:
+        return float(limit.args[0]) * _OF_ITS_LIMIT
+    found = traits(item)
+    return _SLOW_S if "slow" in found else _BROKER_S if "kafka" in found else _OTHER_S
