@@ -10,6 +10,7 @@ PAGES = [
     *sorted((ROOT / "config").glob("*.md")),
     *sorted((ROOT / "deploy").glob("*.md")),
     *sorted((ROOT / "npstream").rglob("*.md")),
+    ROOT / "tests" / "README.md",
 ]
 
 
