@@ -49,6 +49,11 @@ class Progress:
         self._observer.paused(task.partition, task.reason)
         self._log.error("partition paused", partition=task.partition, reason=task.reason)
 
+    def waiting(self, task: PartitionTask) -> None:
+        """A partition waits for something that an operator has yet to prepare: no error of this worker."""
+        self._observer.paused(task.partition, task.reason)
+        self._log.warning("partition waits", partition=task.partition, reason=task.reason)
+
     def committed(self, partitions: Collection[int]) -> None:
         """These have committed; reported with the next report."""
         self._unreported.update(partitions)

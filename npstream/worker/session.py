@@ -266,7 +266,7 @@ class Session:
         """An operator has something to do before this partition can start; the worker waits for it."""
         task = self._tasks[partition] = PartitionTask(partition)
         task.pause(reason)
-        self._progress.paused(task)
+        self._progress.waiting(task)
 
     def on_failed(self, partition: int, error: StateCorrupt) -> None:
         """The log cannot serve this partition any more."""
