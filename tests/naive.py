@@ -268,7 +268,7 @@ class Markers:
 class Tables:
     """A table of cells for each column and 64 ferns: tables of 32 cells that five comparisons choose from.
 
-    Cells and accumulators are float32; arithmetic is not.
+    Cells and accumulators are float32, and so is their step.
     """
 
     def __init__(self, params: Any, draws: Draws) -> None:
@@ -328,8 +328,8 @@ class Tables:
     def learn(self, x: Vector, g: float, eta: float) -> None:
         """Adagrad on the selected cells."""
         for table, acc, i in zip(self.cells, self.acc, self.chosen(x), strict=False):
-            acc[i] = np.float32((1 - 1e-4) * float(acc[i]) + g * g)
-            table[i] = np.float32(float(table[i]) - eta * g / math.sqrt(float(acc[i]) + 1))
+            acc[i] = np.float32(1 - 1e-4) * acc[i] + np.float32(g * g)
+            table[i] -= np.float32(eta * g) / np.sqrt(acc[i] + np.float32(1))
 
     def take(self, x: Vector) -> None:
         """The row goes to the markers; where they moved, the ferns' limits follow."""
@@ -433,7 +433,7 @@ class Naive:
         return network + tables + self.b
 
     def parts(self, x: Vector) -> tuple[float, float]:
-        """w'x~ with x~ = sqrt(1/D) [cos, sin] (eqs. 8, 9), without sqrt(1/D) in the stream form; and the tables' sum."""
+        """w'x~ with x~ = sqrt(1/D) [cos, sin] (eqs. 8, 9), without sqrt(1/D) in the stream form; the tables' sum."""
         angle = self.alpha @ self.transform(x)
         network = self.scale * float(self.wc @ np.cos(angle) + self.ws @ np.sin(angle))
         return network, self.tables.score(x) if self.params.preset == "plus" else 0.0

@@ -45,7 +45,7 @@ def cells_of(params: Params) -> int:
     if params.preset != "plus":
         return 0
     columns = columns_of(params)
-    return int(columns.first[-1]) + FERN_CELLS
+    return int(columns.first[-1] + FERN_CELLS)
 
 
 def _first_cells(params: Params, mask: Ints) -> Ints:

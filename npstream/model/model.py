@@ -11,11 +11,11 @@ import numpy.typing as npt
 from npstream.arrays import Floats
 from npstream.errors import SettingsError
 from npstream.jit import DISABLED
-from npstream.model import coldstart, kernel
+from npstream.model import coldstart, kernel, tables
 from npstream.model import threshold as gate
+from npstream.model.columns import columns_of
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
-from npstream.model.columns import columns_of
 from npstream.model.kernel import KernelParams, Operations, Outcome
 from npstream.model.network import BIAS, GAMMA
 from npstream.model.outcome import Op, empty_outcome
@@ -29,7 +29,6 @@ from npstream.model.state import (
     state_digest,
     state_from_bytes,
 )
-from npstream.model.tables import draw_ferns
 
 # Under Adagrad the directions learn at their own rate, eta * 20 / sqrt(d).
 _ALPHA_GAIN = 20.0
@@ -241,6 +240,14 @@ class Model:
         centred = alpha - alpha.mean(axis=1, keepdims=True)
         return np.asarray(centred @ centred.T / alpha.shape[1], np.float64)
 
+    def selected_cells(self, x: Observation) -> npt.NDArray[np.int32]:
+        """Which cells of the tables an observation selects: one per column, numbers first, then one per fern.
+
+        Empty where there are no tables, or no markers yet. Changes nothing.
+        """
+        self._peek(self._row(x))
+        return self._work.tables.at.copy() if tables.ready(self._state.clock[kernel.ROWS]) else np.empty(0, np.int32)
+
     def __repr__(self) -> str:
         p = self.params
         shape = "" if p.preset == "external" else f", d={p.d}, D={p.D}"
@@ -287,7 +294,7 @@ def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:
     net.head[BIAS] = coldstart.WEIGHT_SD * normal(key, draws)
     draws += 2
     if params.preset == "plus":
-        draws = draw_ferns(key, draws, params.d, state.tables.column, state.tables.level)
+        draws = tables.draw_ferns(key, draws, params.d, state.tables.column, state.tables.level)
     state.clock[kernel.DRAWS] = draws
 
 

@@ -80,7 +80,8 @@ class Params:
     )
     g: float = _field(
         _UNSET,
-        "Bandwidth of the initial kernel; by default 1/(2d), d counting numbers only. Raise it when classes are separated by fine structure.",
+        "Bandwidth of the initial kernel; by default 1/(2d), d counting numbers only. Raise it when classes are "
+        "separated by fine structure.",
         exclusiveMinimum=0.0,
         maximum=1e6,
     )

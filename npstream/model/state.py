@@ -10,7 +10,7 @@
     acc_c, acc_s, acc_a      float64[D]  Adagrad accumulators of wc, ws and the directions   plus
     seen, mean, var, inv_sd, clip        float64[n]  running moments, bound of z-scores      zscore or one_class
     low, high                float64[n]  running feature range                               one_class
-    cell, cell_acc           float32[cells]    selected cells are summed; their accumulators plus
+    cell      float32[cells, 2]  value (the selected ones are summed) and accumulator        plus
     marker    float64[15, n] quantile markers                                                plus
     ring      float32[64, n] recent rows, for the markers; NaN is a missing number           plus
     valued    float64[n]     values behind the markers                                       plus
@@ -63,7 +63,10 @@ def empty_state(params: Params) -> ModelState:
             head=np.zeros(HEADS, f8),
         ),
         scaler=Scaler(
-            *(np.zeros(moments, f8) for _ in range(4)),
+            seen=np.zeros(moments, f8),
+            mean=np.zeros(moments, f8),
+            var=np.zeros(moments, f8),
+            inv_sd=np.zeros(moments, f8),
             clip=np.full(moments, CLIP),
             low=np.zeros(reach, f8),
             high=np.zeros(reach, f8),
@@ -76,8 +79,7 @@ def _empty_tables(params: Params) -> Tables:
     plus = params.preset == "plus"
     n, cells, ferns = (params.numbers if plus else 0), cells_of(params), (FERN_BITS if plus else 0, FERNS)
     return Tables(
-        cell=np.zeros(cells, np.float32),
-        acc=np.zeros(cells, np.float32),
+        cell=np.zeros((cells, 2), np.float32),
         marker=np.zeros((MARKERS, n), np.float64),
         ring=np.zeros((RING, n), np.float32),
         valued=np.zeros(n, np.float64),
@@ -95,11 +97,12 @@ def scratch_for(params: Params) -> Work:
         net=Scratch(*(np.zeros(size, np.float64) for size in (2, n, n, n, units, units, units))),
         tables=TableScratch(
             code=np.zeros(columns_of(params).category.size, np.int64),
-            at=np.zeros(selected, np.int64),
-            cell=np.zeros(selected, np.float64),
-            acc=np.zeros(selected, np.float64),
+            x=np.zeros(params.d, np.float32),
+            at=np.zeros(selected, np.int32),
+            cell=np.zeros(selected, np.float32),
+            acc=np.zeros(selected, np.float32),
             seen=np.zeros((FERN_BITS, FERNS), np.float32),
-            sorted=np.zeros(RING, np.float64),
+            sorted=np.zeros((RING, n), np.float32),
         ),
     )
 
@@ -116,7 +119,7 @@ def _all_arrays(state: ModelState) -> Iterator[tuple[str, Array]]:
     yield from (("acc_c", net.acc_c), ("acc_s", net.acc_s), ("acc_a", net.acc_a))
     yield from (("seen", scaler.seen), ("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))
     yield from (("clip", scaler.clip), ("low", scaler.low), ("high", scaler.high))
-    yield from (("cell", tables.cell), ("cell_acc", tables.acc), ("marker", tables.marker), ("ring", tables.ring))
+    yield from (("cell", tables.cell), ("marker", tables.marker), ("ring", tables.ring))
     yield from (("valued", tables.valued), ("fern_column", tables.column), ("fern_level", tables.level))
     yield "fern_limit", tables.limit
 
@@ -152,7 +155,9 @@ def state_from_bytes(params: Params, data: bytes) -> ModelState:
     if state.window.size and state.window.max() > 1:
         raise StateCorrupt("model state holds a window entry other than 0 and 1; use an older snapshot")
     ferns = state.tables
-    if ferns.column.size and not (ferns.column.max() < params.d and 0.0 < ferns.level.min() <= ferns.level.max() < 0.97):
+    if ferns.column.size and not (
+        ferns.column.max() < params.d and 0.0 < ferns.level.min() <= ferns.level.max() < 0.97
+    ):
         raise StateCorrupt("model state has a fern that no start would draw; use an older snapshot")
     return state
 

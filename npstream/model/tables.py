@@ -7,14 +7,13 @@ hash. 64 ferns see columns together: five comparisons choose one of 32 cells.
     f_T(x) = sum of the d + 64 selected cells
 
 Only selected cells learn, so that what is known of rare values is not forgotten
-while others pass. Cells and their accumulators are float32, arithmetic is not.
+while others pass. Cells and their accumulators are float32, and so is their step.
 
 The markers follow the quantiles of each number: a ring of 64 raw rows takes every
 learned event, every 4th after the first 1,000; whenever it is full (the first time
 also at 16 and 32 rows) each marker moves towards the ring's quantile.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,14 +21,15 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
-from npstream.model.columns import CODES, FERN_BITS, FERNS, MARKERS, NUMBER_CELLS, Columns
+from npstream.model.columns import CODES, FERN_BITS, FERN_CELLS, FERNS, MARKERS, NUMBER_CELLS, Columns
 from npstream.model.generator import uniform, word_of
 from npstream.model.lanes import lane_sum
 from npstream.model.scaler import CLIP
 
 RING = 64
+# Side by side, so that a selected cell costs one visit to memory.
+VALUE, ACC = range(2)
 _FIRST_ROWS = 16
-"""Tables take part from the first markers on."""
 _DENSE_EVENTS, _STRIDE = 1000, 4
 # Markers forget over this many events, as the scaler does.
 _MEMORY = 10_000
@@ -49,13 +49,12 @@ Singles = npt.NDArray[np.float32]
 class Tables(NamedTuple):
     """Cells, and what selects them; all empty where the preset has no tables.
 
-    `cell`, `acc` float32[cells]; `marker` float64[15, numbers]; `ring` float32[64, numbers];
+    `cell` float32[cells, 2]: value and accumulator; `marker` float64[15, numbers]; `ring` float32[64, numbers];
     `valued` float64[numbers], values behind the markers; `column` uint16, `level` and
     `limit` float32, each [5, 64]: what each bit of each fern compares.
     """
 
     cell: Singles
-    acc: Singles
     marker: Floats
     ring: Singles
     valued: Floats
@@ -67,15 +66,17 @@ class Tables(NamedTuple):
 class TableScratch(NamedTuple):
     """Reused memory of one event: which cells it selects, and what they hold.
 
-    `seen` float32[5, 64] is what each fern bit looks at, `sorted` float64[64] one column of the ring.
+    `x` float32[d] has the numbers, then zeros; `seen` float32[5, 64] is what each fern bit looks at, `sorted`
+    float32[64, numbers] a ring in order.
     """
 
     code: Ints
-    at: Ints
-    cell: Floats
-    acc: Floats
+    x: Singles
+    at: npt.NDArray[np.int32]
+    cell: Singles
+    acc: Singles
     seen: Singles
-    sorted: Floats
+    sorted: Singles
 
 
 @jit
@@ -90,34 +91,41 @@ def draw_ferns(key: np.uint64, draws: int, d: int, column: npt.NDArray[np.uint16
 
 
 @jit
+def ready(rows: int) -> bool:
+    """Tables take part in the score from the first markers on."""
+    return rows >= _FIRST_ROWS
+
+
+@jit
 def code_of(value: float) -> int:
     """The number of a category; a missing one is a value of its own."""
-    return np.int64(value) if value == value else CODES
+    return int(value) if value == value else CODES
 
 
 @jit_inline
 def look_up(x: Floats, tables: Tables, columns: Columns, key: np.uint64, rows: int, work: TableScratch) -> float:
     """The sum of the selected cells, whose places stay in `work` for a step; 0 before there are markers."""
-    if rows < _FIRST_ROWS:
+    if not ready(rows):
         return 0.0
     numbers, categories = x.size, work.code.size
     _number_cells(x, tables.marker, columns.first, work.at)
     for c in range(categories):
         word = word_of(key, work.code[c], numbers + c)
         work.at[numbers + c] = columns.first[numbers + c] + np.int64(word & np.uint64(columns.mask[c]))
-    if numbers:
-        _look(x, tables.column, work.seen)
+    for i in range(numbers):
+        work.x[i] = x[i]
+    _look(work.x, tables.column, work.seen)
     if categories:
         _look_at_categories(tables, key, numbers, work)
-    _fern_cells(work.seen, tables.limit, columns.first, numbers + categories, work.at)
+    _fern_cells(work.seen, tables.limit, columns.first[numbers + categories], work.at[numbers + categories :])
     n = work.at.size
     for s in range(n):
-        work.cell[s] = tables.cell[work.at[s]]
+        work.cell[s] = tables.cell[work.at[s], VALUE]
     return lane_sum(work.cell, n)
 
 
 @jit
-def _number_cells(x: Floats, marker: Floats, first: Ints, at: Ints) -> None:
+def _number_cells(x: Floats, marker: Floats, first: Ints, at: npt.NDArray[np.int32]) -> None:
     """The number of markers below each value; a missing one, which is below none and above none, has the last cell."""
     for i in range(x.size):
         below = 0
@@ -127,12 +135,11 @@ def _number_cells(x: Floats, marker: Floats, first: Ints, at: Ints) -> None:
 
 
 @jit
-def _look(x: Floats, column: npt.NDArray[np.uint16], seen: Singles) -> None:
+def _look(x: Singles, column: npt.NDArray[np.uint16], seen: Singles) -> None:
     """Gather what the bits compare. In a loop of its own: fused with the comparison neither becomes vector code."""
-    last = x.size - 1
     for b in range(FERN_BITS):
         for f in range(FERNS):
-            seen[b, f] = x[min(np.int64(column[b, f]), last)]
+            seen[b, f] = x[column[b, f]]
 
 
 @jit_inline
@@ -148,35 +155,37 @@ def _look_at_categories(tables: Tables, key: np.uint64, numbers: int, work: Tabl
 
 
 @jit
-def _fern_cells(seen: Singles, limit: Singles, first: Ints, at_ferns: int, at: Ints) -> None:
+def _fern_cells(seen: Singles, limit: Singles, first: int, at: npt.NDArray[np.int32]) -> None:
+    """Bits become cells; counted in float32, so that the comparison's vector width is kept."""
+    zero = np.float32(0.0)
     for f in range(FERNS):
-        cell = 0
+        cell = zero
         for b in range(FERN_BITS):
-            cell += (1 << b) if seen[b, f] > limit[b, f] else 0
-        at[at_ferns + f] = first[at_ferns + f] + cell
+            cell += np.float32(1 << b) if seen[b, f] > limit[b, f] else zero
+        at[f] = np.int32(cell) + np.int32(first + FERN_CELLS * f)
 
 
 @jit_inline
 def table_step(tables: Tables, g: float, eta: float, rows: int, work: TableScratch) -> None:
     """One Adagrad step of the cells that `look_up` selected; g is the slope of the loss by their sum."""
-    if rows < _FIRST_ROWS:
+    if not ready(rows):
         return
     n = work.at.size
     for s in range(n):
-        work.acc[s] = tables.acc[work.at[s]]
+        work.acc[s] = tables.cell[work.at[s], ACC]
     _step(work.cell, work.acc, g, eta)
     for s in range(n):
-        tables.cell[work.at[s]] = work.cell[s]
-        tables.acc[work.at[s]] = work.acc[s]
+        tables.cell[work.at[s], VALUE] = work.cell[s]
+        tables.cell[work.at[s], ACC] = work.acc[s]
 
 
 @jit
-def _step(cell: Floats, acc: Floats, g: float, eta: float) -> None:
+def _step(cell: Singles, acc: Singles, g: float, eta: float) -> None:
     """The accumulator starts from 1: a cell's first steps are small, since one event says little about it."""
+    keep, square, step, one = np.float32(_FORGET), np.float32(g * g), np.float32(eta * g), np.float32(1.0)
     for s in range(cell.size):
-        a = np.float32(_FORGET * acc[s] + g * g)
-        acc[s] = a
-        cell[s] -= eta * g / math.sqrt(np.float64(a) + 1.0)
+        acc[s] = keep * acc[s] + square
+        cell[s] -= step / np.sqrt(acc[s] + one)
 
 
 @jit_inline
@@ -212,37 +221,49 @@ def _keep(x: Floats, place: int, ring: Singles, valued: Floats) -> None:
 
 
 @jit
-def _move_markers(ring: Singles, filled: int, stride: int, marker: Floats, valued: Floats, column: Floats) -> None:
+def _move_markers(ring: Singles, filled: int, stride: int, marker: Floats, valued: Floats, ordered: Singles) -> None:
     """Towards the ring's quantiles, by the share that its values have in all that were taken."""
+    _sort_columns(ring, filled, ordered)
     for i in range(ring.shape[1]):
-        m = _sorted_column(ring, filled, i, column)
+        m = 0
+        for r in range(filled):
+            m += 1 if ordered[r, i] < np.inf else 0
         if m == 0:
             continue
         rate = max(m / valued[i], m * stride / _MEMORY)
         for k in range(MARKERS):
             rank = min(max((k + 0.5) / MARKERS * m - 0.5, 0.0), m - 1.0)
-            low = np.int64(rank)
-            a, b = column[low], column[min(low + 1, m - 1)]
+            low = int(rank)
+            a, b = np.float64(ordered[low, i]), np.float64(ordered[min(low + 1, m - 1), i])
             # Written so that equal values give exactly that value, and the cells of ties stay apart.
             quantile = a + (rank - low) * (b - a)
             marker[k, i] += rate * (quantile - marker[k, i])
 
 
 @jit
-def _sorted_column(ring: Singles, filled: int, i: int, column: Floats) -> int:
-    """The present values of a column in ascending order; returns how many there are."""
-    m = 0
+def _sort_columns(ring: Singles, filled: int, ordered: Singles) -> None:
+    """Each column of the filled part in ascending order, missing values (as infinity) last.
+
+    A bitonic network: its exchanges do not depend on the values, so that a row of all columns is exchanged at a time.
+    """
+    numbers = ring.shape[1]
     for r in range(filled):
-        value = np.float64(ring[r, i])
-        if value != value:
-            continue
-        at = m
-        while at > 0 and column[at - 1] > value:
-            column[at] = column[at - 1]
-            at -= 1
-        column[at] = value
-        m += 1
-    return m
+        for i in range(numbers):
+            ordered[r, i] = ring[r, i] if ring[r, i] == ring[r, i] else np.float32(np.inf)
+    size = 2
+    while size <= filled:
+        gap = size // 2
+        while gap > 0:
+            for r in range(filled):
+                other = r ^ gap
+                if other > r:
+                    low, high = (r, other) if r & size == 0 else (other, r)
+                    for i in range(numbers):
+                        a, b = ordered[low, i], ordered[high, i]
+                        ordered[low, i] = b if b < a else a
+                        ordered[high, i] = a if b < a else b
+            gap //= 2
+        size *= 2
 
 
 @jit
@@ -273,7 +294,7 @@ def _redraw_constant(key: np.uint64, draws: int, d: int, marker: Floats, column:
 def _set_limits(marker: Floats, column: npt.NDArray[np.uint16], level: Singles, limit: Singles) -> None:
     for b in range(FERN_BITS):
         for f in range(FERNS):
-            c = np.int64(column[b, f])
+            c = int(column[b, f])
             # A bit on a category is 0 or 1 already.
             limit[b, f] = np.float32(_limit(marker, c, level[b, f])) if c < marker.shape[1] else np.float32(0.0)
 
