@@ -316,9 +316,11 @@ class Tables:
 
     def set(self, x: Vector, b: int, f: int) -> bool:
         """Bit b of fern f."""
-        column, _ = self.bits[b][f]
+        column, level = self.bits[b][f]
         if column < len(self.numbers):
-            return bool(np.float32(x[self.numbers[column]]) > self.limits[b, f])
+            number = np.float32(x[self.numbers[column]])
+            # A missing number is taken for a rare one.
+            return level >= 0.5 if np.isnan(number) else bool(number > self.limits[b, f])
         value = self.code(x[self.columns[column]])
         return self.hash(value, self.params.d + 64 * b + f) >= 2**63
 

@@ -150,6 +150,24 @@ def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
+@experiment.command(epilog=_EXITS)
+@common
+@_sets
+@_seeds
+@_gates
+def inputs(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+    """Categories against one-hot columns, missing numbers against their mean.
+
+    \b
+    Example:
+      npstream experiment inputs --data DATA --gates
+    """
+    from npstream.study import inputs as module
+    from npstream.study.datasets import DatasetSource
+
+    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+
+
 _permutations = click.option(
     "--permutations", type=click.IntRange(1, 1000), default=15, show_default=True, help="Random orders of each set."
 )

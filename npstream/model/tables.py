@@ -112,9 +112,13 @@ def look_up(x: Floats, tables: Tables, columns: Columns, key: np.uint64, rows: i
     for c in range(categories):
         word = word_of(key, work.code[c], numbers + c)
         work.at[numbers + c] = columns.first[numbers + c] + np.int64(word & np.uint64(columns.mask[c]))
+    missing = False
     for i in range(numbers):
         work.x[i] = x[i]
+        missing |= x[i] != x[i]
     _look(work.x, tables.column, work.seen)
+    if missing:
+        _look_past_missing(tables.level, work.seen)
     if categories:
         _look_at_categories(tables, key, numbers, work)
     _fern_cells(work.seen, tables.limit, columns.first[numbers + categories], work.at[numbers + categories :])
@@ -140,6 +144,16 @@ def _look(x: Singles, column: npt.NDArray[np.uint16], seen: Singles) -> None:
     for b in range(FERN_BITS):
         for f in range(FERNS):
             seen[b, f] = x[column[b, f]]
+
+
+@jit
+def _look_past_missing(level: Singles, seen: Singles) -> None:
+    """A missing number falls on the rarer side of a comparison: it is more like a rare value than like a usual one."""
+    low, high = np.float32(-np.inf), np.float32(np.inf)
+    for b in range(FERN_BITS):
+        for f in range(FERNS):
+            if seen[b, f] != seen[b, f]:
+                seen[b, f] = high if level[b, f] >= 0.5 else low
 
 
 @jit_inline

@@ -117,6 +117,21 @@ def waveform(rng: np.random.Generator, n: int) -> Xy:
     return _finish(x, np.where(kind == 0, 1, -1).astype(np.int8))
 
 
+def mixed(rng: np.random.Generator, n: int) -> Xy:
+    """Four unit Gaussians as numbers and three categories of 4, 12 and 40 values as one-hot columns. Every value adds
+    its own amount (sd 1) to the log-odds, and whether the first two numbers agree in sign counts with the sign of the
+    first category's value; about 30% targets; 60 features.
+    """
+    numbers, drawn = rng.normal(0, 1, (n, 4)), [rng.integers(0, size, n) for size in (4, 12, 40)]
+    worth = [rng.normal(0, 1, size) for size in (4, 12, 40)]
+    agree = np.sign(numbers[:, 0] * numbers[:, 1]) * np.sign(worth[0][drawn[0]])
+    odds = numbers[:, 2] + 1.5 * agree + sum(each[value] for each, value in zip(worth, drawn, strict=True))
+    odds += rng.logistic(0, 1, n)
+    flags = [np.eye(each.size)[value] for each, value in zip(worth, drawn, strict=True)]
+    y = np.where(odds > np.quantile(odds, 0.7), 1, -1).astype(np.int8)
+    return _finish(np.column_stack([numbers, *flags]), y)
+
+
 def _finish(x: NDArray[np.float64], y: NDArray[np.int8]) -> Xy:
     return np.ascontiguousarray(x, np.float32), y
 
@@ -132,4 +147,5 @@ STATIONARY: dict[str, Recipe] = {
     "rbf": Recipe(random_rbf, 40_000),
     "agrawal": Recipe(agrawal, 40_000),
     "waveform": Recipe(waveform, 40_000),
+    "mixed": Recipe(mixed, 30_000),
 }

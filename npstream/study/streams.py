@@ -16,17 +16,15 @@ import numpy as np
 
 from npstream.jobs import ResultRow
 from npstream.report.page import PageSection, Table
-from npstream.report.rates import last_quarter, oracle_tpr, rates
 from npstream.study import methods
 from npstream.study.datasets import RECIPES, DatasetSource, head, permuted
-from npstream.study.results import digest
+from npstream.study.results import FIGURES, digest, stream_figures
 from npstream.study.stream_gates import check
 from npstream.study.study import Report, Study, StudyRows
 from npstream.study.tally import StreamResults
 
 TAUS = (0.005, 0.01, 0.05, 0.1, 0.2)
-_SETTING = ("set", "method", "tau", "seed", "rows", "negatives", "positives")
-COLUMNS = (*_SETTING, "fpr", "tpr", "np_score", "q4_fpr", "q4_tpr", "q4_np_score", "q4_oracle_tpr")
+COLUMNS = ("set", "method", "tau", "seed", *FIGURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +65,13 @@ class StreamTask:
         whole = self.source.load(self.name)
         data = head(whole, self.rows) if self.ordered else permuted(whole, self.seed, self.rows)
         outcome = methods.make(self.method, data.dims, self.tau, self.seed).stream(data.x, data.y)
-        q4 = last_quarter(data.rows)
-        all_of_it, end = rates(outcome.decision, data.y), rates(outcome.decision[q4], data.y[q4])
         return [
             {
                 "set": self.name + "*" * self.ordered,
                 "method": self.method,
                 "tau": self.tau,
                 "seed": self.seed,
-                "rows": data.rows,
-                "negatives": all_of_it.negatives,
-                "positives": all_of_it.positives,
-                "fpr": all_of_it.fpr,
-                "tpr": all_of_it.tpr,
-                "np_score": all_of_it.np_score(self.tau),
-                "q4_fpr": end.fpr,
-                "q4_tpr": end.tpr,
-                "q4_np_score": end.np_score(self.tau),
-                "q4_oracle_tpr": oracle_tpr(outcome.score[q4], data.y[q4], self.tau),
+                **stream_figures(outcome, data.y, self.tau),
             }
         ]
 

@@ -60,7 +60,8 @@ def tables(p: dict[str, Any], a: dict[str, Any], numbers: Any, categories: Any, 
     codes = np.where(np.isnan(categories), 2**24, categories).astype(np.uint64)
     hashed = words(p["seed"], codes, np.arange(n, d)) % buckets.astype(np.uint64)
     column = a["fern_column"].astype(int)
-    number_bits = numbers.astype(np.float32)[:, np.minimum(column, n - 1)] > a["fern_limit"] if n else None
+    seen = numbers.astype(np.float32)[:, np.minimum(column, n - 1)] if n else None
+    number_bits = None if seen is None else np.where(np.isnan(seen), a["fern_level"] >= 0.5, seen > a["fern_limit"])
     places = d + 64 * np.arange(5)[:, None] + np.arange(64)
     coins = words(p["seed"], codes[:, np.maximum(column - n, 0)], places) >> np.uint64(63) if d > n else None
     bits = coins if number_bits is None else number_bits if coins is None else np.where(column < n, number_bits, coins)

@@ -11,10 +11,11 @@ import pytest
 from npstream import app, client
 from npstream.backend import backend_of
 from npstream.codec.snapshot import decode_snapshot
-from npstream.model import Model
+from npstream.model import Model, Params
 from npstream.partition import PartitionProcessor
 from npstream.records import Channel
 from npstream.testing import Stage
+from tests.history import score_model_file
 from tests.history.stages import SETTINGS, D, as_json, mixed, run_cli, stage, tool
 
 
@@ -140,6 +141,21 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
     scores, alarms = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
     assert np.array(scores, float) == pytest.approx(learned.score_many(rows), rel=1e-9, abs=1e-12)
     assert (np.array(alarms, int) == (learned.score_many(rows) > learned.threshold)).all()
+
+
+@pytest.mark.parametrize("buckets", [(), (0, 64, 8), (16, 8, 4)], ids=["numbers", "mixed", "categories"])
+def test_the_script_knows_categories_and_missing_numbers(buckets: tuple[int, ...]) -> None:
+    """Its scores are those of the model, also where numbers are missing and columns are categories."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(2_000, 3))
+    x[:, np.flatnonzero(buckets)] = rng.integers(0, 12, (2_000, int(np.count_nonzero(buckets))))
+    x[rng.random(x.shape) < 0.2] = np.nan
+    model = Model.create(Params(d=3, D=8, tau=0.1, buckets=buckets, seed=4), stream=2)
+    model.learn_many(x, np.where(rng.random(2_000) < 0.3, 1, -1))
+
+    scores = score_model_file.score(model.params.to_dict(), model.arrays(), x[:100].astype(np.float32).astype(float))
+
+    assert scores == pytest.approx(model.score_many(x[:100]), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(

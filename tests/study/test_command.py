@@ -33,7 +33,16 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "figures"),
-    [("streams", 0), ("stress", 0), ("delays", 0), ("banana", 4), ("large", 4), ("table", 0), ("roc", 2)],
+    [
+        ("streams", 0),
+        ("stress", 0),
+        ("delays", 0),
+        ("inputs", 0),
+        ("banana", 4),
+        ("large", 4),
+        ("table", 0),
+        ("roc", 2),
+    ],
 )
 def test_every_study_runs_with_nothing_at_hand(
     command: str, figures: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -42,6 +51,7 @@ def test_every_study_runs_with_nothing_at_hand(
     if command in ("table", "roc"):
         pytest.importorskip("sklearn")
     sets = {"streams": ["--sets", "gmm2"], "delays": ["--sets", "gmm2"], "stress": ["--sets", "flip"]}
+    sets["inputs"] = ["--sets", "mixed"]
     code, out, _ = run(capsys, command, "--quick", "--jobs", "1", "--out", str(tmp_path), *sets.get(command, []))
 
     assert code == OK
@@ -169,7 +179,7 @@ def test_mistakes_are_answered_with_advice(
 
 def test_help_of_every_command_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     """Each study shows one call that can be copied."""
-    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays"):
+    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays", "inputs"):
         code, out, _ = run(capsys, command, "--help")
         assert code == OK
         assert f"npstream experiment {command}" in out.split("Example:")[1]
