@@ -143,7 +143,7 @@ def test_a_model_file_can_be_scored_with_numpy_alone(tmp_path: Path, model: dict
     assert (np.array(alarms, int) == (learned.score_many(rows) > learned.threshold)).all()
 
 
-@pytest.mark.parametrize("buckets", [(), (0, 64, 8), (16, 8, 4)], ids=["numbers", "mixed", "categories"])
+@pytest.mark.parametrize("buckets", [(), (0, 64, 8), (16, 0, 4)], ids=["numbers", "one_number", "between"])
 def test_the_script_knows_categories_and_missing_numbers(buckets: tuple[int, ...]) -> None:
     """Its scores are those of the model, also where numbers are missing and columns are categories."""
     rng = np.random.default_rng(1)
