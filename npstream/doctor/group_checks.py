@@ -10,11 +10,11 @@ from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.doctor.findings import Finding
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
-from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition import PartitionConfig
 from npstream.partition.config import check_change
 from npstream.port import Ends, Log, StateReader
 from npstream.records import Channel, Position, Record, Topics
-from npstream.state import committed_snapshot, kept_history
+from npstream.state import committed_snapshot, kept_history, processor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     found = _place(name, position, ends)
     try:
         snapshot = committed_snapshot(patient.state, patient.group, patient.topics.events, partition, position)
-        processor = PartitionProcessor.from_snapshot(snapshot)
+        processor = processor_of(snapshot)
     except StateCorrupt as error:
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]
     recreated = _recreated(patient, name, snapshot)

@@ -85,7 +85,8 @@ def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move
     origin = decided_below(past.log, past.partition, stood)
     newest = kept_at(past, None)
     if past.is_recreated:
-        processor = PartitionProcessor.from_snapshot(replace(newest.snapshot, next_offset=to))
+        # The one case in which a model is meant to outlive its topic: the offsets of the old one are given up.
+        processor = processor_of(replace(newest.snapshot, next_offset=to))
         note = "the model is kept; the events topic is a new one, read from here on"
         return _move(past, "kept", processor, origin, 0, note, stood, order)
     if to < origin:
