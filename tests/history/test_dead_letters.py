@@ -30,7 +30,7 @@ def made(tmp_path: Path) -> Stage:
 
 def own(found: dict[str, object]) -> list[tuple[object, ...]]:
     """The bad events of the fixture among the listed ones, as (partition, key, reason)."""
-    letters = found["letters"]
+    letters = found["dead_letters"]
     assert isinstance(letters, list)
     return [(x["partition"], x["key"], x["reason"]) for x in letters if x["key"] in ("a", "b", "c")]
 
@@ -42,7 +42,7 @@ def test_letters_are_counted_by_reason_and_listed(made: Stage, tmp_path: Path) -
 
     assert found["total"] == sum(found["by_reason"].values()) == total
     assert own(found) == [(0, "a", "not_json"), (0, "b", "wrong_length"), (0, "c", "not_json"), (1, "a", "not_json")]
-    assert len(as_json(tool(tmp_path, "dlq", "list", "--limit", "1", "--json"))["letters"]) == 1
+    assert len(as_json(tool(tmp_path, "dlq", "list", "--limit", "1", "--json"))["dead_letters"]) == 1
     text = tool(tmp_path, "dlq", "list", "--limit", "1").stdout
     assert "not_json" in text
     assert f"and {total - 1} more" in text

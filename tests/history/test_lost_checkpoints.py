@@ -54,7 +54,7 @@ def test_recovery_rebuilds_the_state_from_the_first_event(tmp_path: Path, crashe
     assert made.path.read_bytes() == before
     result = as_json(tool(tmp_path, "recover", "--execute", "--json"))
     first = 0 if start == "earliest" else 100
-    assert [(m["how"], m["to"], m["replayed"]) for m in result["moves"]] == [("recover", 500, 500 - first)]
+    assert [(m["how"], m["to"], m["replayed"]) for m in result["partitions"]] == [("recover", 500, 500 - first)]
 
     for each in (calm, made):
         each.send(mixed(300, seed=2, first=500))
@@ -62,7 +62,7 @@ def test_recovery_rebuilds_the_state_from_the_first_event(tmp_path: Path, crashe
     audited = as_json(tool(tmp_path, "audit", "--json"))
     assert audited["holds"]
     assert audited["decisions"] == len(made.records(Channel.DECISIONS, 0))
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
 
 
 def test_a_partition_that_began_with_a_model_file_needs_it_again(tmp_path: Path) -> None:
@@ -163,5 +163,5 @@ def test_a_partition_with_an_older_checkpoint_is_left_alone(tmp_path: Path) -> N
     newest = [r for r in made.records(Channel.CHECKPOINTS, 0) if b"/change/" not in (r.key or b"")][-1]
     tamper(made, "DELETE FROM records WHERE key = ? AND offset = ?", newest.key, newest.offset)
 
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
     made.run()

@@ -63,7 +63,7 @@ def test_a_rollback_to_a_kept_checkpoint_repeats_the_same_decisions(made: Stage,
     to = kept(tmp_path)[1]
     found = as_json(tool(tmp_path, "rollback", "--to-checkpoint", str(to), "--why", "a test", "--execute", "--json"))
     assert found["executed"]
-    assert [(m["from"], m["to"], m["decided_again"]) for m in found["moves"]] == [(700, to, 700 - to)]
+    assert [(m["from"], m["to"], m["decided_again"]) for m in found["partitions"]] == [(700, to, 700 - to)]
 
     made.send(mixed(100, seed=3, first=700))
     made.run(crashes=[4, 8])
@@ -90,7 +90,7 @@ def test_a_rollback_to_a_time_takes_the_first_event_at_or_after_it(made: Stage, 
     """A timestamp is turned into an offset of each partition."""
     found = as_json(tool(tmp_path, "rollback", "--to", "2023-11-14T22:13:20.650Z", "--json"))
 
-    assert found["moves"][0]["to"] == 650
+    assert found["partitions"][0]["to"] == 650
     assert not found["executed"]
 
 
@@ -127,7 +127,7 @@ def test_a_fresh_start_is_a_cold_one_at_that_place(made: Stage, tmp_path: Path) 
     """What comes after is what a new group would have decided from there."""
     before = len(decisions(made))
     result = tool(tmp_path, "reset", "--to", "500", "--execute")
-    assert "begin anew at offset 500" in result.stdout
+    assert "start over at offset 500" in result.stdout
     made.run()
 
     assert decisions(made)[before:] == expected(made, made.records(Channel.EVENTS, 0), begin=500)
@@ -240,13 +240,13 @@ def test_recovery_finds_the_place_again(tmp_path: Path, crashes: list[int]) -> N
     plan = tool(tmp_path, "recover")
     assert "dry run" in plan.stdout
     result = as_json(tool(tmp_path, "recover", "--execute", "--json"))
-    assert [move["how"] for move in result["moves"]] == ["recover"]
+    assert [move["how"] for move in result["partitions"]] == ["recover"]
 
     for each in (calm, made):
         each.send(mixed(300, seed=2, first=500))
     assert made.run() == calm.run()
     assert as_json(tool(tmp_path, "audit", "--json"))["holds"]
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
 
 
 def test_recovery_after_a_crash_replays_from_the_newest_checkpoint(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_recovery_after_a_crash_replays_from_the_newest_checkpoint(tmp_path: Pat
     lose_offsets(made)
     drop_newest_checkpoint(made)
 
-    found = as_json(tool(tmp_path, "recover", "--execute", "--json"))["moves"][0]
+    found = as_json(tool(tmp_path, "recover", "--execute", "--json"))["partitions"][0]
     assert found["replayed"] > 0
     assert "were reproduced on the way" in found["note"]
     made.send(mixed(50, seed=1, first=300))

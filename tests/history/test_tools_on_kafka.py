@@ -125,7 +125,7 @@ def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(tw
     assert set(two.positions().values()) == {None}
     result = two.tool("recover", "--execute", "--json")
     assert result.exit_code == 0, result.stderr
-    assert [move["how"] for move in as_json(result)["moves"]] == ["recover", "recover"]
+    assert [move["how"] for move in as_json(result)["partitions"]] == ["recover", "recover"]
     two.wait_alone()
     for partition in range(2):
         two.send(mixed(200, seed=5 + partition, first=300), partition)
@@ -170,7 +170,7 @@ def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decision
     assert two.positions() == before
     result = two.tool("recover", "--execute", "--json")
     assert result.exit_code == 0, result.stderr
-    assert [(move["how"], move["replayed"]) for move in as_json(result)["moves"]] == [("recover", 300)] * 2
+    assert [(move["how"], move["replayed"]) for move in as_json(result)["partitions"]] == [("recover", 300)] * 2
     two.wait_alone()
     assert [at and at.proof for at in two.positions().values()] == [at and at.proof for at in before.values()]
     for partition in range(2):
