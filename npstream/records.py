@@ -12,7 +12,7 @@ from typing import NamedTuple
 Headers = Sequence[tuple[str, bytes | None]]
 
 UNREADABLE_HEADERS: Headers = [("\N{REPLACEMENT CHARACTER}", None)]
-"""Stands for the headers of a record when a name among them is not UTF-8: Kafka allows any bytes, its clients do not.
+"""In place of a record's headers when a name among them is not UTF-8: Kafka allows any bytes, its clients do not.
 
 A list, as the clients hand headers over, so that one comparison finds it wherever a record comes from.
 """

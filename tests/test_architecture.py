@@ -192,7 +192,7 @@ def defined_types(source: Path) -> Iterator[str]:
 
 
 def test_no_file_names_a_private_path() -> None:
-    """Nothing in the project depends on, or tells of, the machine it was written on."""
+    """Nothing in the project depends on, or names, the machine it was written on."""
     found = [f"{path.relative_to(ROOT)}: {hit.group()}" for path in shipped_texts() for hit in private_paths(path)]
 
     assert found == []

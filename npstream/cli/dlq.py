@@ -125,7 +125,7 @@ Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers;
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Say what would be sent and send nothing.")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; as fast as possible else."
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; by default as fast as possible."
 )
 @json_option
 def redrive(

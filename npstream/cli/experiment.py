@@ -74,7 +74,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
 
 _gates = click.option("--gates", is_flag=True, help="Exit with code 1 when a gate fails.")
 _seeds = click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs of each set.")
-_sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets; may be given many times.")
+_sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets. Repeatable.")
 
 
 _EXITS = "Exit codes: 0 done; 1 a gate failed (with --gates); 2 wrong options or data; 130 interrupted."

@@ -173,7 +173,7 @@ def _search(
         data = in_memory(source)
     kept = Results(trials, COLUMNS, fresh=fresh)
     compile_kernel(settings.partition_config(), quiet=quiet)
-    with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
+    with progress("trials", search.trials, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))
 
 

@@ -151,7 +151,7 @@ def _broker_limits(config: KafkaConfig, broker: Mapping[str, str]) -> list[Findi
         found.append(Finding("error", "timeouts", problem, f"raise kafka.session_timeout_ms, or lower {least}"))
     kept_min = int(broker.get("offsets.retention.minutes", _WEEK_MIN))
     if kept_min < _WEEK_MIN:
-        problem = f"offsets.retention.minutes={kept_min}: a group that stands still longer loses its offsets"
+        problem = f"offsets.retention.minutes={kept_min}: a group that is idle for longer loses its offsets"
         fix = "raise it to a week or more; `npstream recover` repairs a loss"
         found.append(Finding("warning", "brokers", problem, fix))
     return found
@@ -213,7 +213,7 @@ def check_stuck(
     *,
     wait: bool = True,
 ) -> list[Finding]:
-    """Transactions that nobody ends. Waits, only while a gap stands still, as long as one may rightly last."""
+    """Transactions that nobody ends. Waits while one is open, for as long as one may last."""
     after_s = threshold_s(config.transaction_timeout_ms)
     watch = StuckWatch(config.topics, after_s)
     places: list[Place] = [(channel, partition) for channel in Channel for partition in range(partitions)]

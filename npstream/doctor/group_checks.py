@@ -51,7 +51,7 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     try:
         position = patient.state.committed(partition)
     except StateCorrupt as error:
-        fix = "`npstream recover` finds the place again, `npstream reset` begins anew"
+        fix = "`npstream recover` finds the place again, `npstream reset` starts over"
         return [Finding("error", name, f"its committed offset is unreadable: {error}", fix)]
     if position is None:
         return _without_position(patient, partition, name)
@@ -108,8 +108,8 @@ def _newest(patient: Patient, partition: int) -> Snapshot | None:
 def _place(name: str, position: Position, ends: Ends) -> list[Finding]:
     at = position.next_offset
     if at > ends.high:
-        problem = f"is committed at offset {at}, the topic ends at {ends.high}: it was deleted and made anew"
-        return [Finding("error", name, problem, "`npstream reset --to earliest` begins anew")]
+        problem = f"is committed at offset {at}, the topic ends at {ends.high}: it was deleted and created again"
+        return [Finding("error", name, problem, "`npstream reset --to earliest` starts over")]
     if at < ends.begin:
         problem = f"is committed at offset {at}, events are kept from {ends.begin} on: some were never decided"
         fix = "`npstream reset --to earliest --keep-model` goes on with the rest; then raise the topic's retention"
@@ -133,7 +133,7 @@ def _replay(name: str, position: Position, snapshot: Snapshot, ends: Ends) -> li
 
 
 def _settings(name: str, old: PartitionConfig, new: PartitionConfig) -> list[Finding]:
-    """Whether the settings at hand can take over from those in the checkpoint."""
+    """Whether the settings can follow those in the checkpoint."""
     if old == new:
         return []
     try:

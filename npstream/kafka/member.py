@@ -82,7 +82,7 @@ class Member:
         """
         metadata = self._consumer.consumer_group_metadata()
         if self._consumer.memberid() != self._member_id:
-            raise Retryable("committing: the group has moved on without this worker: reset and restore")
+            raise Retryable("committing: the group has moved on without this worker: the session is restarted")
         return metadata
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
@@ -194,7 +194,7 @@ class Member:
         if records[0].offset < expected:
             raise Retryable(
                 f"{self._topic}/{partition}: the client went back from offset {expected} to {records[0].offset}: "
-                "reset and restore"
+                "the session is restarted"
             )
         self._next_offsets[partition] = records[-1].offset + 1
         return True

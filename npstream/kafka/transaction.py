@@ -1,7 +1,7 @@
 """The transactional producer of one worker: what a commit sends, and when it is over.
 
 No producer survives an error: librdkafka speaks a protocol in which a late
-answer may end a later transaction, so after anything unclear the next
+response may end a later transaction, so after anything unclear the next
 transaction belongs to a new producer.
 """
 
@@ -246,7 +246,7 @@ class Publisher:
         if left_s <= 0:
             raise Retryable(
                 f"a transaction did not end within {self._timeout_s:g} s: brokers at {self._config.bootstrap} are slow "
-                "or gone; what became of it is read from the log after a reset"
+                "or gone; what became of it is read from the log after a restart of the session"
             )
         return left_s
 
@@ -259,7 +259,7 @@ class Publisher:
         found = kafka_error(error)
         open_s = (self._ended or time.monotonic()) - self._began
         if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
-            return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
+            return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: restart")
         return translate(found or error, doing, self._config, partition)
 
     def close(self, timeout_s: float) -> None:
@@ -298,6 +298,6 @@ def _require_delivered(shares: Sequence[Share], firsts: Mapping[int, list[Messag
     for share in shares:
         reports = firsts[share.partition]
         if share.chunks and not reports:
-            raise Retryable(f"partition {share.partition}: a snapshot chunk was not reported: reset and restore")
+            raise Retryable(f"partition {share.partition}: a snapshot chunk was not reported: the session is restarted")
         if reports and (error := reports[0].error()) is not None:
             raise KafkaException(error)

@@ -116,7 +116,7 @@ class PartitionProcessor:
         return Step(outputs, self._next_offset, self._cap.exceeded(self.name, self._next_offset, reason))
 
     def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
-        """The commonest batch, every event with its label and nothing waiting: no Python step an event."""
+        """The commonest batch, every event with its label and nothing waiting: no Python step per event."""
         n = len(records)
         self._cap.count(n)
         self._age(records)

@@ -92,5 +92,5 @@ def written(key: Sample) -> str:
     """A series by name and labels, with the two labels that all share."""
     name, labels = key
     pairs = {"group": "g", "topic": "events", **dict(labels)}
-    told = ",".join(f'{label}="{value}"' for label, value in sorted(pairs.items()))
-    return f"{name}{{{told}}}"
+    reported = ",".join(f'{label}="{value}"' for label, value in sorted(pairs.items()))
+    return f"{name}{{{reported}}}"

@@ -32,7 +32,7 @@ def made(tmp_path: Path) -> Stage:
 
 
 def findings(folder: Path, *arguments: str) -> list[tuple[str, str, str, str]]:
-    """What the doctor finds, notes left out; the exit code must tell whether there is any."""
+    """What the doctor finds, notes left out; the exit code must say whether there is any."""
     result = tool(folder, "doctor", *arguments, "--json")
     found = [
         (item["level"], item["subject"], item["problem"], item["fix"])
@@ -104,7 +104,7 @@ def hurt(made: Stage, how: str) -> None:
     [
         ("metadata", "error", "its committed offset is unreadable", "npstream recover"),
         ("lost", "error", "its offsets were lost", "npstream recover"),
-        ("beyond", "error", "it was deleted and made anew", "npstream reset --to earliest"),
+        ("beyond", "error", "it was deleted and created again", "npstream reset --to earliest"),
         ("snapshot", "error", "its checkpoint is unreadable", "npstream rollback"),
         ("far away", "warning", "3 of its next 100 events are bad: 3 not_json (at offset", "fix the producer"),
         ("trimmed", "error", "some were never decided", "--keep-model"),

@@ -30,9 +30,9 @@ def made(tmp_path: Path) -> Stage:
 
 def own(found: dict[str, object]) -> list[tuple[object, ...]]:
     """The bad events of the fixture among the listed ones, as (partition, key, reason)."""
-    letters = found["dead_letters"]
-    assert isinstance(letters, list)
-    return [(x["partition"], x["key"], x["reason"]) for x in letters if x["key"] in ("a", "b", "c")]
+    dead_letters = found["dead_letters"]
+    assert isinstance(dead_letters, list)
+    return [(x["partition"], x["key"], x["reason"]) for x in dead_letters if x["key"] in ("a", "b", "c")]
 
 
 def test_letters_are_counted_by_reason_and_listed(made: Stage, tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_an_event_that_was_refused_twice_is_sent_back_once(made: Stage, tmp_path
     assert tool(tmp_path, "rollback", "--to", "0", "--execute").exit_code == 0
     made.run()
 
-    letters = sum(len(made.records(Channel.DEAD_LETTERS, p)) for p in range(2))
-    assert letters == 2 * before["total"]
+    dead_letters = sum(len(made.records(Channel.DEAD_LETTERS, p)) for p in range(2))
+    assert dead_letters == 2 * before["total"]
     assert as_json(tool(tmp_path, "dlq", "list", "--json")) == before
     assert as_json(tool(tmp_path, "dlq", "redrive", "--dry-run", "--json"))["sent"] == before["total"]
 
@@ -161,10 +161,10 @@ def test_letters_of_another_topic_stay(tmp_path: Path) -> None:
     made = stage(tmp_path)
     made.send([client.Message(b"k", b"rubbish")])
     made.run()
-    letter = made.records(Channel.DEAD_LETTERS, 0)[0]
+    dead_letter = made.records(Channel.DEAD_LETTERS, 0)[0]
     log = made.log()
-    headers = [(n, b"elsewhere" if n == "npstream-topic" else content) for n, content in letter.headers]
-    log.append(Channel.DEAD_LETTERS, 0, [(letter.key, letter.value, headers, letter.timestamp_ms)])
+    headers = [(n, b"elsewhere" if n == "npstream-topic" else content) for n, content in dead_letter.headers]
+    log.append(Channel.DEAD_LETTERS, 0, [(dead_letter.key, dead_letter.value, headers, dead_letter.timestamp_ms)])
     log.close()
 
     result = tool(tmp_path, "dlq", "redrive")

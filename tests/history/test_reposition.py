@@ -46,7 +46,7 @@ def made(tmp_path: Path) -> Stage:
 
 
 def test_a_plan_changes_nothing_and_says_what_readers_will_see(made: Stage, tmp_path: Path) -> None:
-    """Without --execute the file stays as it is, and the words tell of decisions published twice."""
+    """Without --execute the file stays as it is, and the words warn of decisions published twice."""
     before = made.path.read_bytes()
     to = kept(tmp_path)[0]
     result = tool(tmp_path, "rollback", "--to-checkpoint", str(to))
@@ -138,7 +138,7 @@ def test_a_fresh_start_is_a_cold_one_at_that_place(made: Stage, tmp_path: Path) 
 
 
 def test_a_fresh_start_from_a_model_file_knows_what_it_knew(made: Stage, tmp_path: Path) -> None:
-    """A model that was exported is given to a partition that begins anew."""
+    """A model that was exported is given to a partition that starts over."""
     file = tmp_path / "model.npstream"
     tool(tmp_path, "inspect", "--partition", "0", "--export", str(file))
     learned = app.read_model(file).t
@@ -151,7 +151,7 @@ def test_a_fresh_start_from_a_model_file_knows_what_it_knew(made: Stage, tmp_pat
 
 
 def test_a_kept_model_skips_events_and_remembers_the_rest(made: Stage, tmp_path: Path) -> None:
-    """The events in between are neither decided nor learned; the model is the one that stood before them."""
+    """The events in between are neither decided nor learned; the model is the one from before them."""
     learned = as_json(tool(tmp_path, "inspect", "--partition", "0", "--json"))["learned"]
     made.send(mixed(60, seed=9))
     result = tool(tmp_path, "reset", "--to", "latest", "--keep-model", "--execute")
@@ -250,7 +250,7 @@ def test_recovery_finds_the_place_again(tmp_path: Path, crashes: list[int]) -> N
 
 
 def test_recovery_after_a_crash_replays_from_the_newest_checkpoint(tmp_path: Path) -> None:
-    """Events answered since the checkpoint are replayed in silence and compared with their answers."""
+    """Events decided since the checkpoint are replayed in silence and compared with what was published."""
     made = stage(tmp_path, checkpoint={"every_events": 10_000, "every_seconds": 1000})
     made.send(mixed(300))
     made.run(crashes=[5])
@@ -292,7 +292,7 @@ def test_recovery_without_any_checkpoint_recomputes_from_the_first_event(made: S
 
 
 def test_recovery_refuses_what_it_cannot_reproduce(made: Stage, tmp_path: Path) -> None:
-    """With other settings than those that decided, and no checkpoint to tell, nothing is guessed."""
+    """With other settings than those that decided, and no checkpoint to show it, nothing is guessed."""
     log = made.log()
     log.trim(Channel.CHECKPOINTS, 0, 10**6)  # type: ignore[attr-defined]
     log.close()

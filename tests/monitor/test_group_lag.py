@@ -67,7 +67,7 @@ def test_events_that_retention_took_are_not_counted(tmp_path: Path) -> None:
     assert as_json(tool(tmp_path, "lag", "--json"))["records"] == 10
 
 
-def test_event_times_that_mean_nothing_tell_no_seconds(tmp_path: Path) -> None:
+def test_event_times_that_mean_nothing_give_no_seconds(tmp_path: Path) -> None:
     """Times counted from 1970 are no times of arrival: the seconds are not known, and said so."""
     made = stage(tmp_path)
     made.send([client.event(i, [0.0] * 3, timestamp_ms=i + 1) for i in range(5)])

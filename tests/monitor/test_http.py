@@ -63,8 +63,8 @@ Ask = Callable[[str], tuple[int, str]]
 T = TypeVar("T")
 
 
-def answers(shown: Dashboard, look: Callable[[Ask], T]) -> T:
-    """What `look` finds while the dashboard answers."""
+def while_serving(shown: Dashboard, look: Callable[[Ask], T]) -> T:
+    """What `look` finds while the dashboard serves."""
     shown.start()
     try:
         return look(lambda path: get(shown.url + path))
@@ -72,23 +72,23 @@ def answers(shown: Dashboard, look: Callable[[Ask], T]) -> T:
         shown.stop()
 
 
-def test_everything_answers_while_the_worker_runs(tmp_path: Path) -> None:
+def test_everything_responds_while_the_worker_runs(tmp_path: Path) -> None:
     """Probes are green, the page, the metrics and the status are there."""
     with Stage(tmp_path / "log", 2) as stage:
         stage.feed(events(10))
         stage.wait_for(lambda status: handled(10, 0)(status) and status["ready"])
-        answers = {path: stage.get(path) for path in PATHS}
+        responses = {path: stage.get(path) for path in PATHS}
         wrong = stage.get("nothing")
 
-    assert {path: status for path, (status, _) in answers.items()} == dict.fromkeys(PATHS, 200)
-    assert answers["livez"][1] == "alive\n"
-    assert answers["readyz"][1] == "ready\n"
-    assert answers[""][1].startswith("<!doctype html>")
+    assert {path: status for path, (status, _) in responses.items()} == dict.fromkeys(PATHS, 200)
+    assert responses["livez"][1] == "alive\n"
+    assert responses["readyz"][1] == "ready\n"
+    assert responses[""][1].startswith("<!doctype html>")
     assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /boundary\n")
 
 
 @pytest.mark.slow
-def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
+def test_status_has_the_whole_story_of_a_partition(tmp_path: Path) -> None:
     """Position, lag, rates with intervals, threshold, budget and counters are in it, as plain JSON."""
     with Stage(tmp_path / "log") as stage:
         stage.feed([*events(500), b"rubbish"])
@@ -132,7 +132,7 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
 
 def test_liveness_is_green_before_anything_is_owned() -> None:
     """A worker that waits for brokers or for the group is alive, and has neither started nor is it ready."""
-    found = answers(dashboard(), lambda ask: [ask(path) for path in ("startz", "livez", "readyz")])
+    found = while_serving(dashboard(), lambda ask: [ask(path) for path in ("startz", "livez", "readyz")])
 
     assert found == [
         (503, "starting for 0 s: the loop has not turned yet\n"),
@@ -153,7 +153,7 @@ def test_a_slow_start_is_alive_for_ten_minutes() -> None:
             found.append((ask("startz")[0], ask("livez")[0]))
         return found
 
-    assert answers(shown, look) == [(503, 200), (503, 200), (503, 503)]
+    assert while_serving(shown, look) == [(503, 200), (503, 200), (503, 503)]
 
 
 def test_after_the_first_turn_a_minute_is_the_limit() -> None:
@@ -163,14 +163,14 @@ def test_after_the_first_turn_a_minute_is_the_limit() -> None:
 
     def look(ask: Ask) -> list[tuple[int, int]]:
         found = []
-        for seconds, told in ((100, shown.observer.turned), (50, shown.observer.polled), (59, None), (2, None)):
+        for seconds, reported in ((100, shown.observer.turned), (50, shown.observer.polled), (59, None), (2, None)):
             clock.wait(seconds)
-            if told is not None:
-                told()
+            if reported is not None:
+                reported()
             found.append((ask("startz")[0], ask("livez")[0]))
         return found
 
-    assert answers(shown, look) == [(503, 200), (200, 200), (200, 200), (200, 503)]
+    assert while_serving(shown, look) == [(503, 200), (200, 200), (200, 200), (200, 503)]
 
 
 def test_a_taken_port_is_a_clear_error() -> None:
@@ -182,7 +182,7 @@ def test_a_taken_port_is_a_clear_error() -> None:
 
 
 def test_the_default_is_loopback() -> None:
-    """Nobody outside this machine sees anything unless told otherwise."""
+    """Nobody outside this machine sees anything unless the settings say so."""
     shown = dashboard()
     shown.stop()
 
@@ -240,7 +240,7 @@ def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
 
 
 def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
-    """Other models are told apart with a sentence."""
+    """Other models are distinguished with a sentence."""
     with Stage(tmp_path / "log", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
         answer = stage.get("boundary?partition=0")

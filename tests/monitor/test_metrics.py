@@ -137,8 +137,8 @@ def test_bad_events_are_counted_once() -> None:
     recorder.observed(reading(bad_events=replayed | {("empty", "1"): 2, ("empty", "-1"): 1}))
     found = samples(scrape(recorder))
 
-    letters = {r: found[of("npstream_dead_letters_total", reason=r)] for r in ("not_json", "empty", "oversize")}
-    assert letters == {"not_json": 0, "empty": 3, "oversize": 0}
+    dead_letters = {r: found[of("npstream_dead_letters_total", reason=r)] for r in ("not_json", "empty", "oversize")}
+    assert dead_letters == {"not_json": 0, "empty": 3, "oversize": 0}
     assert found[of("npstream_decisions_total", decision="1", reason="invalid")] == 2
     assert found[of("npstream_decisions_total", decision="-1", reason="invalid")] == 1
 
