@@ -10,6 +10,7 @@ import click
 
 from npstream.cli.options import json_option, load_settings, one_partition_option, range_options, settings_options
 from npstream.cli.output import echo_json
+from npstream.errors import UsageError, plural
 
 if TYPE_CHECKING:
     from npstream.history.dead_letters import DeadLetterFilter
@@ -98,7 +99,6 @@ def show(config: Path, assignments: tuple[str, ...], partition: int, offset: int
     settings = load_settings(config, assignments)
 
     from npstream.data.lines import text_of
-    from npstream.errors import UsageError
     from npstream.history.dead_letters import chosen, dead_letter_json, dead_letter_text
 
     with _opened(settings, (partition,), (), str(offset), str(offset + 1)) as (log, choice):
@@ -155,7 +155,9 @@ def redrive(
         counts = {"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "truncated": found.truncated}
         echo_json({**counts, "partitions": partitions})
         return
-    click.echo(f"{'would send' if dry_run else 'sent'} {found.sent} events to the end of {topic}; order is not kept")
+    click.echo(
+        f"{'would send' if dry_run else 'sent'} {plural(found.sent, 'event')} to the end of {topic}; order is not kept"
+    )
     if found.foreign:
         click.echo(f"left out {found.foreign} that came from another topic")
     if found.truncated:
@@ -169,7 +171,6 @@ def _opened(
     from npstream.backend import backend_of
     from npstream.cli.ranges import moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
-    from npstream.errors import UsageError
     from npstream.history.dead_letters import DeadLetterFilter
 
     unknown = [reason for reason in reasons if reason not in REASONS]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from npstream.codec.dead_letters import VALUE_MAX_BYTES
 from npstream.codec.position import METADATA_MAX
 from npstream.doctor.findings import Finding, Level
-from npstream.errors import NpstreamError, StateCorrupt
+from npstream.errors import NpstreamError, StateCorrupt, plural
 from npstream.kafka.admin import Admin, GroupState
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
@@ -31,7 +31,7 @@ def check_topics(admin: Admin, topics: Topics) -> list[Finding]:
     found = []
     for action in admin.plan(Wishes()):
         if isinstance(action, Create):
-            problem = f"does not exist (it needs {action.partitions} partitions)"
+            problem = f"does not exist (it needs {plural(action.partitions, 'partition')})"
         elif isinstance(action, Grow):
             problem = f"has {action.old} partitions, {topics.events} has {action.new}"
         else:
@@ -199,7 +199,7 @@ def check_group(group: str, state: GroupState, partitions: int) -> list[Finding]
         return [Finding("error", f"group {group}", problem, fix)]
     idle = sum(not member.partitions for member in state.members)
     if idle:
-        problem = f"{idle} of {len(state.members)} workers own nothing: there are {partitions} partitions"
+        problem = f"{idle} of {len(state.members)} workers own nothing: there are only {partitions} partitions"
         return [Finding("note", f"group {group}", problem)]
     return []
 

@@ -30,18 +30,9 @@ class Patient:
 
 def check_counts(patient: Patient) -> list[Finding]:
     """Every output topic has a partition for each input partition."""
-    counts = {channel: patient.log.partitions(channel) for channel in Channel}
-    names = patient.topics.names()
-    return [
-        Finding(
-            "error",
-            names[channel],
-            f"has {count} partitions, {names[Channel.EVENTS]} has {counts[Channel.EVENTS]}",
-            "run `npstream init`, which adds the missing ones",
-        )
-        for channel, count in counts.items()
-        if count < counts[Channel.EVENTS]
-    ]
+    narrow = patient.topics.too_narrow([patient.log.partitions(channel) for channel in Channel])
+    fix = "run `npstream init`, which adds the missing ones"
+    return [Finding("error", name, problem, fix) for name, problem in narrow]
 
 
 def check_partition(patient: Patient, partition: int) -> list[Finding]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npstream.data.lines import text_of
+from npstream.errors import plural
 from npstream.history.audit import Difference, RecordContent, Verdict
 from npstream.records import Channel
 
@@ -40,7 +41,7 @@ def audit_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def _line(verdict: Verdict) -> str:
-    changes = f", through {verdict.changes} change(s) of settings" if verdict.changes else ""
+    changes = f", through {plural(verdict.changes, 'change')} of settings" if verdict.changes else ""
     state = {True: ", final state proven", False: ", FINAL STATE DIFFERS", None: ""}[verdict.proof]
     return (
         f"partition {verdict.partition}: offsets {verdict.begin} to {verdict.end}, recomputed from {verdict.origin}"

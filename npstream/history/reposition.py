@@ -15,7 +15,7 @@ from npstream.errors import StateCorrupt, UsageError
 from npstream.history.audit import Difference, compare_on_the_way
 from npstream.history.from_start import begin_again, nothing_leads_to, require_proof
 from npstream.history.published import decided_below
-from npstream.history.rebuild import Past, Seed, Walk, kept_at, start_before, walk_to
+from npstream.history.rebuild import Past, Walk, cold, kept_at, start_before, walk_to
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.checkpoint import change_record, whole_share
 from npstream.port import Start
@@ -75,10 +75,8 @@ def plan_rollback(
 def plan_fresh(past: Past, committed: Position | None, order: Order, config: PartitionConfig, to: int) -> Reposition:
     """Start over at an offset with a random start, or with the seed of `past`."""
     origin = decided_below(past.log, past.partition, committed)
-    seed: Seed | None = past.seed
-    model = None if seed is None else seed()
-    processor = PartitionProcessor.cold(config, past.group, past.topic, past.partition, to, model)
-    note = "everything learned so far is forgotten" + ("" if seed is None else "; the model file takes its place")
+    processor = cold(past, config, to)
+    note = "everything learned so far is forgotten" + ("" if past.seed is None else "; the model file takes its place")
     return _planned(past, "fresh", processor, origin, 0, note, committed, order)
 
 

@@ -89,12 +89,12 @@ class Publisher:
         if not self._usable:
             raise Retryable("the transactional producer has failed before: build a new broker")
         if not shares:
-            return dict
+            return dict  # nothing to publish needs no transaction
         with self._giving_up():
             self._begin(shares, group_metadata)
-        return lambda: self._land(shares, group_metadata)
+        return lambda: self._finish(shares, group_metadata)
 
-    def _land(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+    def _finish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
         """A rebalance that overtakes the offsets on their way makes them stale, not wrong: publish again.
 
         The partitions are still ours, since they can only be taken away inside a
@@ -138,35 +138,32 @@ class Publisher:
         failpoints.hit("begin")
         firsts = {share.partition: self._try_send(share) for share in shares}
         self.produce_s += time.monotonic() - self._began
+        # Asked for now: with older metadata a worker that the group has dropped could commit.
         metadata = group_metadata()
-        self._caller.start(lambda: self._finish(shares, firsts, metadata))
+        self._caller.start(lambda: self._complete(shares, firsts, metadata))
 
-    def _finish(
+    def _complete(
         self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
     ) -> dict[int, Pointer]:
-        """On the caller's thread, while the worker's own may compute."""
+        """Steps 2 to 4, on the caller's thread, while the worker's own may compute."""
         try:
-            return self._wait_out(shares, firsts, metadata)
+            if any(share.chunks for share in shares):
+                # Only a delivered chunk has an offset to point to. Outputs need no wait: the commit includes one.
+                self._flush()
+                failpoints.hit("after_flush")
+            pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
+            offsets = [self._offset(share, pointers[share.partition]) for share in shares]
+            failpoints.hit("before_send_offsets")
+            self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
+            _require_delivered(shares, firsts)
+            failpoints.hit("after_send_offsets")
+            failpoints.hit("before_commit")
+            self._commit()
+            self._open = False
+            failpoints.hit("after_commit")
+            return pointers
         finally:
             self._ended = time.monotonic()
-
-    def _wait_out(
-        self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
-    ) -> dict[int, Pointer]:
-        if any(share.chunks for share in shares):
-            self._flush()
-            failpoints.hit("after_flush")
-        pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
-        offsets = [self._offset(share, pointers[share.partition]) for share in shares]
-        failpoints.hit("before_send_offsets")
-        self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
-        _require_delivered(shares, firsts)
-        failpoints.hit("after_send_offsets")
-        failpoints.hit("before_commit")
-        self._commit()
-        self._open = False
-        failpoints.hit("after_commit")
-        return pointers
 
     def _try_send(self, share: Share) -> list[Message]:
         """As `_send`; a record that the client does not take is an error of its partition, not of the transaction."""
@@ -236,6 +233,7 @@ class Publisher:
                 self._producer.commit_transaction(min(_SLICE_S, self._left_s()))
                 return
             except KafkaException as error:
+                # A timeout does not say whether it is committed; the same call asks for the same transaction again.
                 found = kafka_error(error)
                 if found is None or not found.retriable():
                     raise

@@ -15,7 +15,7 @@ from npstream.model import Params
 from npstream.model.params import Preset
 from npstream.partition import PartitionConfig
 from npstream.replay.candidates import Candidate, close_in, explore
-from npstream.replay.source import ArraySource, RecordSource, Source, TopicSource
+from npstream.replay.source import ArraySource, RecordSource, Source, TopicSource, size_of
 from npstream.replay.trials import Data, Score, TrialJob, data_digest, load_data, score_of, trial_key
 
 RECORDS_MAX = 2_000_000
@@ -56,7 +56,7 @@ def in_memory(source: Source) -> Data:
     if isinstance(source, ArraySource | RecordSource):
         return source
     assert isinstance(source, TopicSource), source
-    total = sum(end - begin for begin, end in source.ranges.values())
+    total = size_of(source)
     if total > RECORDS_MAX:
         raise UsageError(f"{total} records are too many to search over; choose at most {RECORDS_MAX} with --from, --to")
     records = {partition: list(islice(reader, RECORDS_MAX)) for partition, reader in source.readers().items()}

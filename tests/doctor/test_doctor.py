@@ -140,7 +140,7 @@ def test_a_missing_partition_of_an_output_topic_is_found(tmp_path: Path) -> None
     tamper(made, "INSERT INTO spans SELECT topic, 1, 0, 0 FROM topics WHERE name = 'events'")
 
     found = findings(tmp_path)
-    assert [subject for _, subject, problem, _ in found if "has 1 partitions" in problem] == [
+    assert [subject for _, subject, problem, _ in found if "has 1 partition," in problem] == [
         *("events-decisions", "events-dead-letters", "events-checkpoints")
     ]
 

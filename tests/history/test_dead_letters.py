@@ -84,7 +84,7 @@ def test_redrive_sends_events_as_they_were_to_the_partition_they_came_from(made:
     before = {p: made.records(Channel.EVENTS, p) for p in range(2)}
     result = tool(tmp_path, "dlq", "redrive", "--reason", "not_json", "--from", "10", "--to", "11")
 
-    assert "sent 1 events to the end of events; order is not kept" in result.stdout
+    assert "sent 1 event to the end of events; order is not kept" in result.stdout
     sent = made.records(Channel.EVENTS, 0)[len(before[0]) :]
     assert [(r.key, r.value, tuple(r.headers), r.timestamp_ms) for r in sent] == [
         (b"a", b"rubbish", (("trace", b"1"), ("trace", b"2")), 1_700_000_000_500)
@@ -156,7 +156,7 @@ def test_an_event_that_was_refused_twice_is_sent_back_once(made: Stage, tmp_path
     assert as_json(tool(tmp_path, "dlq", "redrive", "--dry-run", "--json"))["sent"] == before["total"]
 
 
-def test_letters_of_another_topic_stay(tmp_path: Path) -> None:
+def test_dead_letters_of_another_topic_stay(tmp_path: Path) -> None:
     """A dead-letter topic that is shared by several inputs does not mix them."""
     made = stage(tmp_path)
     made.send([client.Message(b"k", b"rubbish")])
@@ -168,7 +168,7 @@ def test_letters_of_another_topic_stay(tmp_path: Path) -> None:
     log.close()
 
     result = tool(tmp_path, "dlq", "redrive")
-    assert "sent 1 events" in result.stdout
+    assert "sent 1 event " in result.stdout
     assert "left out 1 that came from another topic" in result.stdout
 
 
