@@ -14,6 +14,7 @@ from npstream.kafka.admin import GroupMember, GroupState
 from npstream.kafka.topics import TopicState
 from npstream.records import Channel, Topics
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import as_json, mixed, stage, tamper, tool
 
 TOPICS = Topics("in", "out", "dead", "state")
@@ -64,7 +65,7 @@ def test_a_group_that_never_ran_is_healthy(tmp_path: Path) -> None:
 def trim(made: Stage, before: int) -> None:
     """Retention takes events of partition 0."""
     log = made.log()
-    log.trim(Channel.EVENTS, 0, before)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, before)
     log.close()
 
 

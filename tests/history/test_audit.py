@@ -10,6 +10,7 @@ from npstream import client
 from npstream.history import published
 from npstream.records import Channel, Record
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, rewrite, stage, tamper, tool
 
 CHANGED = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -78,7 +79,7 @@ def test_old_events_may_be_gone(tmp_path: Path) -> None:
     """When retention has taken the first events, the audit begins at the oldest usable checkpoint."""
     made = eventful(tmp_path)
     log = made.log()
-    log.trim(Channel.EVENTS, 0, 450)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, 450)
     log.close()
 
     found = as_json(tool(tmp_path, "audit", "--json"))

@@ -9,6 +9,7 @@ import pytest
 from npstream.errors import Fatal
 from npstream.records import Channel
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, stage, tamper, tool
 
 OTHER = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -28,7 +29,7 @@ def lose_checkpoints(made: Stage, folder: Path) -> None:
 def trim(made: Stage, before: int) -> None:
     """Retention takes the first events."""
     with closing(made.log()) as log:
-        log.trim(Channel.EVENTS, 0, before)  # type: ignore[attr-defined]
+        retention.trim(log, Channel.EVENTS, 0, before)
 
 
 @pytest.mark.parametrize("start", ["earliest", "2023-11-14T22:13:20.100Z"])

@@ -11,6 +11,7 @@ from npstream import app, client
 from npstream.partition import PartitionProcessor
 from npstream.records import Channel, Record
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, stage, tamper, tool
 
 OTHER = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -169,7 +170,7 @@ def test_events_that_retention_took_can_be_skipped_without_losing_the_model(made
     """A partition whose events are gone goes on at the first that is there, as far as its checkpoint knew."""
     made.send(mixed(60, seed=9))
     log = made.log()
-    log.trim(Channel.EVENTS, 0, 730)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, 730)
     log.close()
     with pytest.raises(Exception, match="trimmed before they were read"):
         made.run()
@@ -279,7 +280,7 @@ def drop_newest_checkpoint(made: Stage) -> None:
 def test_recovery_without_any_checkpoint_recomputes_from_the_first_event(made: Stage, tmp_path: Path) -> None:
     """Even the checkpoint topic may be lost, as long as the events and the settings are there."""
     log = made.log()
-    log.trim(Channel.CHECKPOINTS, 0, 10**6)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.CHECKPOINTS, 0, 10**6)
     log.close()
     lose_offsets(made)
     before = decisions(made)
@@ -294,7 +295,7 @@ def test_recovery_without_any_checkpoint_recomputes_from_the_first_event(made: S
 def test_recovery_refuses_what_it_cannot_reproduce(made: Stage, tmp_path: Path) -> None:
     """With other settings than those that decided, and no checkpoint to show it, nothing is guessed."""
     log = made.log()
-    log.trim(Channel.CHECKPOINTS, 0, 10**6)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.CHECKPOINTS, 0, 10**6)
     log.close()
     lose_offsets(made)
 
@@ -323,7 +324,7 @@ def test_what_cannot_be_done_is_refused(made: Stage, tmp_path: Path, command: li
     """One clear message and exit code 2."""
     if command == ["rollback", "--to", "2"]:
         log = made.log()
-        log.trim(Channel.EVENTS, 0, 100)  # type: ignore[attr-defined]
+        retention.trim(log, Channel.EVENTS, 0, 100)
         log.close()
     result = tool(tmp_path, *command)
 
