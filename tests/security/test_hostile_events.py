@@ -16,9 +16,10 @@ from npstream.port import Log
 from npstream.records import Channel
 from tests import broker
 from tests.broker import Kafka
-from tests.monitor.stage import TOPICS, events
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand
 from tests.operations.site import Site
+from tests.worker.bench import TOPICS
 
 pytestmark = pytest.mark.timeout(600)
 LARGEST = 10_000_000
