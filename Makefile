@@ -9,7 +9,7 @@
 #   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
-#   make audit-deps  published weaknesses of the pinned requirements, where the package index answers
+#   make audit-deps  published vulnerabilities of the pinned requirements, where the package index responds
 #   make docs     write the generated parts of README.md and the other pages again
 #   make lock     resolve the requirements again (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built

@@ -3,7 +3,7 @@
     python deploy/dependencies.py licences    write deploy/LICENSES.md from the installed packages' metadata
     python deploy/dependencies.py audit       ask the package index for published weaknesses of every pinned version
 
-`audit` ends with 1 when there are any. Where the index does not answer it says
+`audit` ends with 1 when there are any. Where the index does not respond it says
 so, loudly, and ends with 0: nothing was found, and nothing was looked at.
 """
 
@@ -57,8 +57,8 @@ def licences(text: str) -> str:
 
 def weaknesses(index: str, name: str, version: str) -> list[str]:
     """What is published against one version, a line each. Raises `OSError` or `ValueError` when that cannot be had."""
-    with urllib.request.urlopen(f"{index}/{name}/{version}/json", timeout=_TIMEOUT_S) as answer:
-        found = json.load(answer)["vulnerabilities"]
+    with urllib.request.urlopen(f"{index}/{name}/{version}/json", timeout=_TIMEOUT_S) as response:
+        found = json.load(response)["vulnerabilities"]
     return [
         f"{name} {version}: {one['id']}, fixed in {', '.join(one.get('fixed_in') or ['no version yet'])}: "
         f"{one.get('link') or one.get('summary') or ''}".rstrip(": ")
@@ -79,7 +79,7 @@ def audit(index: str, packages: Sequence[tuple[str, str]]) -> int:
     for line in found:
         print(line)
     if silent:
-        print(f"NOT AUDITED: the index does not answer for {len(silent)} of {len(packages)}: {silent[0]}", flush=True)
+        print(f"NOT AUDITED: the index does not respond for {len(silent)} of {len(packages)}: {silent[0]}", flush=True)
         print("Run this again where the package index can be reached.", file=sys.stderr)
     print(f"{len(packages) - len(silent)} of {len(packages)} pinned versions looked up, {len(found)} weaknesses")
     return 1 if found else 0

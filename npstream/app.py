@@ -6,14 +6,13 @@ from pathlib import Path
 
 from npstream import __version__
 from npstream.backend import backend_of
-from npstream.codec.snapshot import decode_snapshot
 from npstream.errors import StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.status import Identity
 from npstream.monitor.stuck import StuckWatch, threshold_s
 from npstream.observe import Observer
-from npstream.partition import PartitionProcessor
+from npstream.partition.model_file import model_of
 from npstream.settings import Settings
 from npstream.worker import Origin, Worker
 
@@ -56,9 +55,9 @@ def origin_of(settings: Settings) -> Origin:
 
 
 def read_model(path: Path) -> Model:
-    """The model of a model file, which is a snapshot. Raises `UsageError` naming the file."""
+    """The model of a model file. Raises `UsageError` naming the file."""
     try:
-        return PartitionProcessor.from_snapshot(decode_snapshot(path.read_bytes())).model
+        return model_of(path.read_bytes())
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be read ({error.strerror}); give a file written by `npstream train` or "

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
-from npstream.errors import StateCorrupt
+from npstream.errors import StateCorrupt, plural
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
@@ -179,7 +179,7 @@ class EmbeddedBackend:
 
     def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
         count = partitions or self._section.partitions
-        action = f"make {self._path} with {count} partition{'s'[: count != 1]} in each of the four topics"
+        action = f"make {self._path} with {plural(count, 'partition')} in each of the four topics"
         return TopicPlan([action], lambda: create_topics(self._path, self._topics, count))
 
     def find_client_problems(self) -> list[str]:

@@ -35,6 +35,11 @@ def suggest(name: str, known: Collection[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
+def plural(count: int, noun: str) -> str:
+    """A number and what it counts: 1 partition, 2 partitions."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 class UsageError(NpstreamError):
     """A command was asked for something that cannot be done: wrong path, empty file, bad range."""
 

@@ -42,7 +42,7 @@ _hits: dict[str, int] = {}
 
 
 def watched(name: str) -> bool:
-    """Whether a test waits for hits of `name`; for places that are passed once an event."""
+    """Whether a test waits for hits of `name`; for places that are passed once per event."""
     return name in _plan
 
 

@@ -32,7 +32,7 @@ _njit: Any = numba.njit
 def jit(function: F) -> F:
     """Compile `function` on its first call for each signature; plain Python when numba is disabled.
 
-    Never fails for want of a writable cache directory: it then compiles again in every process.
+    Does not fail without a writable cache directory: it then compiles again in every process.
     """
     return _compile(function, inline=False)
 

@@ -170,7 +170,7 @@ class Workers:
                     results.append(running[future].key, future.result())
                 yield from (running.pop(future) for future in ended)
         except BrokenProcessPool:
-            raise Fatal("a process died, probably for want of memory; use fewer --jobs or less data") from None
+            raise Fatal("a process died, probably because memory ran out; use fewer --jobs or less data") from None
 
 
 def _start(prepare: Callable[[], None]) -> None:

@@ -2,7 +2,7 @@
 
 `METRICS` is the one list: the exporter is built from it, the documentation is
 generated from it, and alert rules may name nothing else. The worker calls an
-`Observer` a few times a batch, always on its own thread; the base class ignores
+`Observer` a few times per batch, always on its own thread; the base class ignores
 everything.
 """
 
@@ -187,7 +187,7 @@ _WORKER = (
     Metric(
         "npstream_loop_age_seconds", "gauge", "seconds", "Time since the loop turned; what /livez looks at.", WORKER
     ),
-    Metric("npstream_ready", "gauge", "boolean", "1 while /readyz answers 200.", WORKER),
+    Metric("npstream_ready", "gauge", "boolean", "1 while /readyz returns 200.", WORKER),
     Metric("npstream_build_info", "gauge", "boolean", "Always 1.", (*WORKER, "version", "algorithm")),
 )
 
@@ -245,7 +245,7 @@ class Observer:
     """Ignores everything. Override what is of interest; methods must not raise or block."""
 
     wanted_models: Collection[int] = ()
-    """Partitions whose model somebody asks to see; looked at once a turn, so it must cost nothing."""
+    """Partitions whose model somebody asks to see; looked at once per turn, so it must cost nothing."""
 
     def turned(self) -> None:
         """The loop has turned, or a long wait within it has."""
@@ -284,7 +284,7 @@ class Observer:
         """A partition after a commit; called a few times a second while it commits, and once after the last commit."""
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
-        """Answers `wanted_models`: a model's parameters and canonical bytes."""
+        """A model of `wanted_models`: its parameters and canonical bytes."""
 
     def aborted(self, cause: str) -> None:
         """A transaction was not committed."""

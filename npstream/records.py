@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from npstream.errors import plural
+
 Headers = Sequence[tuple[str, bytes | None]]
 
 UNREADABLE_HEADERS: Headers = [("\N{REPLACEMENT CHARACTER}", None)]
-"""Stands for the headers of a record when a name among them is not UTF-8: Kafka allows any bytes, its clients do not.
+"""In place of a record's headers when a name among them is not UTF-8: Kafka allows any bytes, its clients do not.
 
 A list, as the clients hand headers over, so that one comparison finds it wherever a record comes from.
 """
@@ -72,6 +74,12 @@ class Topics:
     def names(self) -> tuple[str, str, str, str]:
         """The names in the order of `Channel`, so that `names()[channel]` is a topic."""
         return self.events, self.decisions, self.dead_letters, self.checkpoints
+
+    def too_narrow(self, counts: Sequence[int]) -> list[tuple[str, str]]:
+        """Topics with fewer partitions than the events topic, each with that in words; `counts` by `Channel`."""
+        wide = counts[Channel.EVENTS]
+        narrow = [(name, count) for name, count in zip(self.names(), counts, strict=True) if count < wide]
+        return [(name, f"has {plural(count, 'partition')}, {self.events!r} has {wide}") for name, count in narrow]
 
 
 class Output(NamedTuple):

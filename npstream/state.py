@@ -39,10 +39,11 @@ def kept_history(log: Log, group: str, topic: str, partition: int) -> History:
     return read_history(checkpoint_records(log, partition), group, topic, partition)
 
 
-def processor_of(snapshot: Snapshot, topic_id: str) -> PartitionProcessor:
+def processor_of(snapshot: Snapshot, topic_id: str = "") -> PartitionProcessor:
     """A processor that goes on where the snapshot was taken. Raises `StateCorrupt`.
 
     `topic_id` is that of the events topic now: offsets of a topic that was deleted and created again mean nothing.
+    Who only looks at the state, and processes nothing, leaves it out.
     """
     check_topic(snapshot, topic_id)
     return PartitionProcessor.from_snapshot(replace(snapshot, topic_id=topic_id or snapshot.topic_id))

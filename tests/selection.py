@@ -35,8 +35,8 @@ def left_out(items: list[pytest.Item]) -> tuple[list[pytest.Item], str]:
     reasons = {item: next((name for name in _LEFT_OUT_BY_QUICK if name in traits(item)), "") for item in items}
     gone = [item for item, reason in reasons.items() if reason]
     counted = Counter(reasons[item] for item in gone)
-    told = ", ".join(f"{counted[name]} {name}" for name in _LEFT_OUT_BY_QUICK)
-    return gone, f"quick: {len(items) - len(gone)} tests; left out {len(gone)} ({told}): make test runs them"
+    reported = ", ".join(f"{counted[name]} {name}" for name in _LEFT_OUT_BY_QUICK)
+    return gone, f"quick: {len(items) - len(gone)} tests; left out {len(gone)} ({reported}): make test runs them"
 
 
 def sort_by_cost(items: list[pytest.Item]) -> None:

@@ -22,7 +22,7 @@ COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
-    "app": "backend settings worker monitor partition codec model",
+    "app": "backend settings worker monitor partition model",
     "backend": "settings doctor kafka embedded",
     "settings": "worker kafka partition codec model",
     "bench": "worker kafka partition codec model",
@@ -140,8 +140,10 @@ def test_the_worker_path_loads_no_tool_library() -> None:
 
 
 def test_snapshots_come_in_through_one_door() -> None:
-    """Only `state.py` makes snapshots of checkpoint records and only it and model files make processors of them."""
-    users: dict[str, list[str]] = {"read_checkpoint": [], "read_history": [], "decode_snapshot": []}
+    """Only `state.py` makes snapshots of checkpoint records, and processors of snapshots; model files are their own."""
+    users: dict[str, list[str]] = {
+        name: [] for name in ("read_checkpoint", "read_history", "decode_snapshot", "from_snapshot")
+    }
     for path in SOURCES:
         called = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -154,7 +156,8 @@ def test_snapshots_come_in_through_one_door() -> None:
     assert users == {
         "read_checkpoint": ["state.py", "testing.py"],  # the second hands the call on
         "read_history": ["state.py"],
-        "decode_snapshot": ["app.py", "codec/history.py", "state.py"],  # the first reads model files
+        "decode_snapshot": ["codec/history.py", "partition/model_file.py", "state.py"],
+        "from_snapshot": ["partition/model_file.py", "state.py"],
     }
 
 
@@ -189,7 +192,7 @@ def defined_types(source: Path) -> Iterator[str]:
 
 
 def test_no_file_names_a_private_path() -> None:
-    """Nothing in the project depends on, or tells of, the machine it was written on."""
+    """Nothing in the project depends on, or names, the machine it was written on."""
     found = [f"{path.relative_to(ROOT)}: {hit.group()}" for path in shipped_texts() for hit in private_paths(path)]
 
     assert found == []

@@ -93,7 +93,7 @@ def test_key_and_time_can_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ({}, "give features x, or a score"),
         ({"x": [1.0], "score": 1.0}, "and not both"),
@@ -106,9 +106,9 @@ def test_key_and_time_can_be_given() -> None:
         ({"identity": "é" * 129, "x": [1.0]}, "1 to 256 bytes, not 258"),
     ],
 )
-def test_what_would_be_a_dead_letter_is_refused(arguments: dict[str, Any], told: str) -> None:
+def test_what_would_be_a_dead_letter_is_refused(arguments: dict[str, Any], reported: str) -> None:
     """The sender hears at once what the worker could only set aside."""
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(reported)):
         client.event(**{"identity": "a", **arguments})
 
 
@@ -128,7 +128,7 @@ def test_from_event_to_decision(format: EventFormat, tmp_path: Path) -> None:
     stage.send(sent)
     stage.run()
 
-    answered = {}
+    decided = {}
     for partition in range(3):
         events = {record.offset: record for record in stage.records(Channel.EVENTS, partition)}
         for record in stage.records(Channel.DECISIONS, partition):
@@ -136,16 +136,16 @@ def test_from_event_to_decision(format: EventFormat, tmp_path: Path) -> None:
             event = events[client.input_offset(record.headers)]
             assert (record.key, record.timestamp_ms) == (event.key, event.timestamp_ms)
             assert client.partition_for(record.key or b"", 3) == partition
-            answered[decision.id] = decision
+            decided[decision.id] = decision
 
-    assert set(answered) == {f"e{i}" for i in range(300)}
-    assert max(decision.t for decision in answered.values()) > 80
-    alarms = [decision.id for decision in answered.values() if decision.decision == 1]
+    assert set(decided) == {f"e{i}" for i in range(300)}
+    assert max(decision.t for decision in decided.values()) > 80
+    alarms = [decision.id for decision in decided.values() if decision.decision == 1]
     assert sum(bool(targets[int(str(i)[1:])]) for i in alarms) > len(alarms) / 2
 
 
 def test_what_is_no_decision_is_refused() -> None:
-    """Another topic's records are told apart."""
+    """Another topic's records are recognised."""
     for value in (None, b"", b"{}", b"[1]", client.event("a", [1.0]).value):
         with pytest.raises(UsageError, match="not a decision"):
             client.read_decision(value)

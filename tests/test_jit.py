@@ -40,7 +40,7 @@ def room(tmp_path: Path) -> Path:
 
 
 def run(room: Path, **environment: str) -> tuple[float, int]:
-    """What the caller answers in a new process, and how many of its functions came from the cache."""
+    """What the caller returns in a new process, and how many of its functions came from the cache."""
     done = subprocess.run(
         [sys.executable, "-m", "room.caller"],
         env=os.environ | {"PYTHONPATH": str(room)} | environment,

@@ -128,7 +128,7 @@ def test_short_secrets_are_masked_as_whole_values_only() -> None:
 
 
 def test_a_repeated_error_is_written_a_few_times_a_minute() -> None:
-    """The rest is counted and told with the next line; other messages and other partitions are not touched."""
+    """The rest is counted and reported with the next line; other messages and other partitions are not touched."""
     desk = Desk()
     log = structlog.get_logger("npstream")
     for n in range(20):

@@ -48,7 +48,7 @@ def lines_of(folder: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.slow
 def test_quick_leaves_out_brokers_and_long_tests_and_counts_them(folder: Path) -> None:
-    """What asks for a broker is found by its fixtures; what asks at run time fails and is told to say so."""
+    """What asks for a broker is found by its fixtures; what asks at run time fails and must say so."""
     lines = lines_of(folder, "--quick", "-n", "2", "--dist", "loadfile", "-q")
 
     assert "quick: 3 tests; left out 3 (2 kafka, 0 browser, 1 slow, 0 deploy/): make test runs them" in lines

@@ -94,7 +94,7 @@ def test_a_stage_goes_on_with_other_settings(tmp_path: Path) -> None:
 
 
 def test_what_cannot_work_is_refused() -> None:
-    """Bad settings and a partition full of rubbish are told as a worker would."""
+    """Bad settings and a partition full of rubbish are reported as by a worker."""
     with pytest.raises(SettingsError, match="tau"):
         run({**SETTINGS, "model": {"d": 2, "tau": 3}}, [])
     with pytest.raises(Fatal, match="dead_letter_cap"):

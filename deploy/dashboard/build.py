@@ -71,7 +71,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _overrides(panel: Panel) -> list[dict[str, Any]]:
-    """Bounds of an interval are dashed, tau is thick: told apart without colour."""
+    """Bounds of an interval are dashed, tau is thick: they differ without colour."""
     names = {legend.rsplit(" ", 1)[-1] for _, legend in panel.queries}
     found = []
     if "lower" in names:

@@ -1,4 +1,4 @@
-"""The dashboard's panels: what an operator may ask, and the query that answers it."""
+"""The dashboard's panels: what an operator may ask, and the query for it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ BY_PARTITION = "{{topic}}/{{partition}}"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One question: its title, what the answer means, (query, legend) pairs, unit and form."""
+    """One question: its title, what the graph means, (query, legend) pairs, unit and form."""
 
     title: str
     text: str
@@ -87,7 +87,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 "Workers ready",
-                "Workers whose /readyz answers 200.",
+                "Workers whose /readyz returns 200.",
                 ((f"sum(npstream_ready{{{OF_GROUP}}})", ""),),
                 "short",
                 "stat",
@@ -223,11 +223,11 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 "Session restarts and rebalances per hour",
-                "A reset drops all and restores; a rebalance moves partitions.",
+                "A session restart drops all state and restores it; a rebalance moves partitions.",
                 (
                     (
                         f"sum by (cause) (increase(npstream_session_restarts_total{{{OF_GROUP}}}[1h]))",
-                        "reset, {{cause}}",
+                        "restart, {{cause}}",
                     ),
                     (f"sum by (change) (increase(npstream_rebalances_total{{{OF_GROUP}}}[1h]))", "{{change}}"),
                 ),

@@ -115,7 +115,7 @@ OWN = {
     ),
     "serviceAccount": closed({"name": TEXT, "annotations": WORDS}),
 }
-"""What the chart itself may be told."""
+"""The settings of the chart itself."""
 
 
 def numbers(settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,11 +18,11 @@ from npstream.cli.options import (
 )
 from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
 from npstream.cli.replaying import EventInput, history
+from npstream.errors import SettingsError, plural
 
 if TYPE_CHECKING:
     from npstream.model import Model
     from npstream.replay.report import Run
-    from npstream.replay.source import Source
     from npstream.settings import Settings
 
 _Named = tuple[str, "Settings"]
@@ -90,7 +90,6 @@ def backtest(
 
 def _all_settings(past: EventInput, configs: tuple[Path, ...], assignments: tuple[str, ...]) -> list[_Named]:
     """Every set of settings to compare, all read before the first run. Raises `SettingsError` with all problems."""
-    from npstream.errors import SettingsError
     from npstream.replay.variants import named, variants
 
     found: list[_Named] = []
@@ -109,6 +108,7 @@ def _all_settings(past: EventInput, configs: tuple[Path, ...], assignments: tupl
 def _run(name: str, settings: "Settings", past: EventInput, start_from: Path | None, *, quiet: bool) -> "Run":
     from npstream.replay.replay import replay
     from npstream.replay.report import Run
+    from npstream.replay.source import size_of
     from npstream.settings import masked_dump
 
     config = settings.partition_config()
@@ -116,7 +116,7 @@ def _run(name: str, settings: "Settings", past: EventInput, start_from: Path | N
     with past.source(settings) as source:
         compile_kernel(config, quiet=quiet)
         started = time.monotonic()
-        with progress(name, _total(source), quiet=quiet) as advance:
+        with progress(name, size_of(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
         return Run(name, masked_dump(settings), result, time.monotonic() - started)
 
@@ -125,10 +125,6 @@ def _seed(path: Path | None) -> "Model | None":
     from npstream import app
 
     return None if path is None else app.read_model(path)
-
-
-def _total(source: "Source") -> int:
-    return sum(end - begin for begin, end in source.ranges.values())
 
 
 def _print(runs: list["Run"], report: Path | None, as_json: bool, source: str) -> None:
@@ -164,6 +160,6 @@ def _print_plan(past: EventInput, wanted: list[_Named], as_json: bool) -> None:
         echo_json({"runs": len(wanted), **asdict(found)})
         return
     click.echo(
-        f"{found.events:,} events in {found.partitions} partitions, about {found.bytes / 2**20:,.1f} MB; "
-        f"{len(wanted)} runs of about {found.seconds:,.1f} s each on this machine"
+        f"{found.events:,} events in {plural(found.partitions, 'partition')}, about {found.bytes / 2**20:,.1f} MB; "
+        f"{plural(len(wanted), 'run')} of about {found.seconds:,.1f} s each on this machine"
     )

@@ -77,7 +77,7 @@ def pipeline(
     else:
         stages = [{"format": row["format"], **row.pop("us_per_event")} for row in rows]
         _print(rows)
-        click.echo("\nmicroseconds an event, worker:")
+        click.echo("\nmicroseconds per event, worker:")
         _print(stages)
 
 

@@ -37,7 +37,7 @@ Examples:
   npstream demo --data demo.csv
 
 \b
-Ctrl-C stops the worker politely. On a broker the four topics stay, under a name of their own.
+Ctrl-C lets the worker commit and stop. On a broker the four topics stay, under a name of their own.
 Exit codes: 0 done; 1 the replay does not give the live decisions; 2 a file cannot be
 written; 4 the broker cannot be used; 130 stopped by Ctrl-C."""
 )
@@ -75,7 +75,7 @@ def demo(
     stream = make_stream(events, delay=300, seed=seed)
     with _prepared(kafka, tau, port) as settings:
         live = _run_live(settings, stream, seconds, quiet=as_json)
-        same = _tell(settings, stream, out, live, as_json)
+        same = _show(settings, stream, out, live, as_json)
     if kafka is not None and not as_json:
         topic = settings.topic_names().events
         click.echo(f"topics {topic} and {topic}-... stay on the broker")
@@ -167,7 +167,7 @@ def _watch(dashboard: "Dashboard", feeder: "Feeder", worker: threading.Thread, l
 
 
 class _Line:
-    """How it stands: one line that is written over on a terminal, a line now and then on a pipe."""
+    """The state so far: one line that is written over on a terminal, a line now and then on a pipe."""
 
     def __init__(self, tau: float, quiet: bool) -> None:
         self._tau = tau
@@ -201,16 +201,16 @@ def _proofs(settings: "Settings") -> list[str]:
     return [position.proof.chain for position in positions if position is not None]
 
 
-def _tell(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
+def _show(settings: "Settings", stream: "DemoStream", out: Path, live: list[str], as_json: bool) -> bool:
     """Replay what was decided, beside its rivals; return whether the replay gave the live decisions."""
     from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
-    from npstream.demo.story import picture, report, table, tell, to_json
+    from npstream.demo.story import make_story, picture, report, table, to_json
     from npstream.report.page import text_table
 
     topic = settings.topic_names().events
     with closing(backend_of(settings).open_log()) as log, waiting("replaying it beside its rivals", quiet=as_json):
-        story = tell(settings.partition_config(), topic_source(log, topic, Range()), stream)
+        story = make_story(settings.partition_config(), topic_source(log, topic, Range()), stream)
     write_file(out / "demo.svg", picture(story))
     write_file(out / "demo.html", report(story))
     same = list(story.digests) == live

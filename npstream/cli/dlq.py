@@ -10,6 +10,7 @@ import click
 
 from npstream.cli.options import json_option, load_settings, one_partition_option, range_options, settings_options
 from npstream.cli.output import echo_json
+from npstream.errors import UsageError, plural
 
 if TYPE_CHECKING:
     from npstream.history.dead_letters import DeadLetterFilter
@@ -54,7 +55,7 @@ Exit codes: 0 listed; 2 unknown reason or range; 3 settings refused; 4 brokers;
 @_choice_options
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Dead letters shown one by one.")
 @json_option
-def list_letters(
+def list_dead_letters(
     config: Path,
     assignments: tuple[str, ...],
     begin: str | None,
@@ -68,13 +69,13 @@ def list_letters(
     settings = load_settings(config, assignments)
 
     from npstream.data.lines import text_of
-    from npstream.history.dead_letters import chosen, counted, letter_json, list_text
+    from npstream.history.dead_letters import chosen, counted, dead_letter_json, list_text
 
     with _opened(settings, only, reasons, begin, end) as (log, choice):
         found, few = counted(chosen(log, choice), limit)
     if as_json:
-        letters = [letter_json(letter, text_of) for letter in few]
-        echo_json({"total": found.total(), "by_reason": dict(found.most_common()), "letters": letters})
+        dead_letters = [dead_letter_json(dead_letter, text_of) for dead_letter in few]
+        echo_json({"total": found.total(), "by_reason": dict(found.most_common()), "dead_letters": dead_letters})
     else:
         click.echo(list_text(found, few))
 
@@ -98,14 +99,13 @@ def show(config: Path, assignments: tuple[str, ...], partition: int, offset: int
     settings = load_settings(config, assignments)
 
     from npstream.data.lines import text_of
-    from npstream.errors import UsageError
-    from npstream.history.dead_letters import chosen, letter_json, letter_text
+    from npstream.history.dead_letters import chosen, dead_letter_json, dead_letter_text
 
     with _opened(settings, (partition,), (), str(offset), str(offset + 1)) as (log, choice):
         found = list(chosen(log, choice))
     if not found:
         raise UsageError(f"no dead letter for offset {offset} of partition {partition}; see `npstream dlq list`")
-    echo_json(letter_json(found[-1], text_of)) if as_json else click.echo(letter_text(found[-1]))
+    echo_json(dead_letter_json(found[-1], text_of)) if as_json else click.echo(dead_letter_text(found[-1]))
 
 
 @dlq.command(
@@ -125,7 +125,7 @@ Exit codes: 0 sent; 2 unknown reason or range; 3 settings refused; 4 brokers;
 @_choice_options
 @click.option("--dry-run", is_flag=True, help="Say what would be sent and send nothing.")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; as fast as possible else."
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Events per second; by default as fast as possible."
 )
 @json_option
 def redrive(
@@ -155,7 +155,9 @@ def redrive(
         counts = {"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "truncated": found.truncated}
         echo_json({**counts, "partitions": partitions})
         return
-    click.echo(f"{'would send' if dry_run else 'sent'} {found.sent} events to the end of {topic}; order is not kept")
+    click.echo(
+        f"{'would send' if dry_run else 'sent'} {plural(found.sent, 'event')} to the end of {topic}; order is not kept"
+    )
     if found.foreign:
         click.echo(f"left out {found.foreign} that came from another topic")
     if found.truncated:
@@ -169,7 +171,6 @@ def _opened(
     from npstream.backend import backend_of
     from npstream.cli.ranges import moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
-    from npstream.errors import UsageError
     from npstream.history.dead_letters import DeadLetterFilter
 
     unknown = [reason for reason in reasons if reason not in REASONS]

@@ -22,8 +22,8 @@ Looks at brokers, topics, partition counts, cleanup and retention against event 
 sizes, the group, stuck transactions, committed positions and checkpoints, and reads the newest
 events and those that come next.
 An embedded file is checked page by page and read through, record by record.
-Changes nothing. Waits only when a transaction holds readers back, to tell a slow one from a
-stuck one.
+Changes nothing. Waits only when a transaction holds readers back, to see whether it is slow or
+stuck.
 Exit codes: 0 nothing to do; 1 findings, each with its fix; 3 settings refused; 4 brokers."""
 )
 @settings_options()

@@ -7,7 +7,7 @@ INTERRUPTED = 130
 
 MEANINGS = {
     OK: "done",
-    FAILED: "ran, and the answer is no (a difference, a finding, a gate that does not hold)",
+    FAILED: "ran, and the result is no (a difference, a finding, a gate that does not hold)",
     USAGE: "the command line, or a file it names, cannot be used",
     SETTINGS: "the settings cannot be used; every problem is printed",
     FATAL: "brokers out of reach, access refused, a topic missing, or recovery took too long",

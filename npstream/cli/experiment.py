@@ -3,8 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from npstream.cli.exits import FAILED
+from npstream.cli.output import progress, write_file
 from npstream.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
 
 _gates = click.option("--gates", is_flag=True, help="Exit with code 1 when a gate fails.")
 _seeds = click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs of each set.")
-_sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets; may be given many times.")
+_sets = click.option("--sets", multiple=True, metavar="NAME", help="Only these data sets. Repeatable.")
 
 
 _EXITS = "Exit codes: 0 done; 1 a gate failed (with --gates); 2 wrong options or data; 130 interrupted."
@@ -268,8 +268,8 @@ def _run(options: Common, study: "Study", gates: bool = False) -> None:
     """Run what is missing, write the report, print it; exit 1 when `gates` are asked for and one fails."""
     if not study.tasks:
         raise UsageError(f"{study.name}: nothing to run with these options; see --help")
-    with _bar(study.name) as progress:
-        report = study.run(options.out, options.jobs, fresh=options.fresh, progress=progress)
+    with progress(study.name, len(study.tasks), unit="runs", quiet=options.as_json) as advance:
+        report = study.run(options.out, options.jobs, fresh=options.fresh, progress=_steps(advance))
     _write(options.out, study.name, report)
     if options.as_json:
         click.echo(json.dumps({**report.summary, "gates": [gate.to_dict() for gate in report.gates]}, indent=2))
@@ -285,9 +285,9 @@ def _write(out: Path, name: str, report: "Report") -> None:
     from npstream.report.page import PageSection, page
 
     verdicts = [PageSection(heading="Gates", text=[gate.line() for gate in report.gates])] if report.gates else []
-    (out / f"{name}.html").write_text(page(f"npstream experiment {name}", [*report.sections, *verdicts]))
+    write_file(out / f"{name}.html", page(f"npstream experiment {name}", [*report.sections, *verdicts]))
     for stem, figure in report.figures.items():
-        (out / f"{stem}.svg").write_text(figure + "\n")
+        write_file(out / f"{stem}.svg", figure + "\n")
 
 
 def _print(out: Path, study: "Study", report: "Report") -> None:
@@ -305,17 +305,13 @@ def _print(out: Path, study: "Study", report: "Report") -> None:
     click.echo(f"numbers: {out / study.file}.csv   page: {out / study.name}.html")
 
 
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+def _steps(advance: Callable[[int], None]) -> Callable[[int, int], None]:
+    """A study says how many tasks are done in all, a bar takes how many more."""
+    shown = 0
 
-    with Progress(
-        *Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)
-    ) as bar:
-        task = bar.add_task(name)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    def step(done: int, total: int) -> None:
+        nonlocal shown
+        advance(done - shown)
+        shown = done
+
+    return step

@@ -45,7 +45,7 @@ def export(
     from npstream.backend import backend_of
     from npstream.cli.ranges import Range, topic_source
     from npstream.data.lines import to_line
-    from npstream.errors import UsageError
+    from npstream.errors import UsageError, plural
 
     to_stdout = str(file) == "-"
     if to_stdout and as_json:
@@ -63,7 +63,7 @@ def export(
     if as_json:
         echo_json({"file": str(file), "events": count, "partitions": sorted(source.ranges)})
     elif not to_stdout:
-        click.echo(f"wrote {count} events of {len(source.ranges)} partitions to {file}")
+        click.echo(f"wrote {plural(count, 'event')} of {plural(len(source.ranges), 'partition')} to {file}")
 
 
 @contextmanager

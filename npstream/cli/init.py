@@ -22,7 +22,7 @@ Exit codes: 0 done; 3 settings refused; 4 brokers or rights; 5 a damaged file.""
 @click.option("--partitions", type=click.IntRange(1), default=None, help="Partitions of a new events topic.")
 @click.option("--replication", type=click.IntRange(1), default=None, help="Replicas of new topics (3 in production).")
 @click.option(
-    "--retention-hours", type=click.IntRange(1), help="Keep decisions and dead letters this long (else ever)."
+    "--retention-hours", type=click.IntRange(1), help="Keep decisions and dead letters this long; forever otherwise."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @json_option

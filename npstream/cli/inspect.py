@@ -122,10 +122,10 @@ def _diff(past: "Past", offsets: tuple[int, int], as_json: bool) -> None:
 
 
 def _export(snapshot: "Snapshot", path: Path, as_json: bool) -> None:
-    from npstream.partition import PartitionProcessor
     from npstream.partition.model_file import model_file
+    from npstream.state import processor_of
 
-    processor = PartitionProcessor.from_snapshot(snapshot)
+    processor = processor_of(snapshot)
     data = model_file(processor, processor.config)
     write_file(path, data)
     if as_json:

@@ -1,4 +1,4 @@
-"""`npstream lag`: how far behind is the group?"""
+"""`npstream lag`: how large is the group's lag?"""
 
 import time
 from contextlib import suppress
@@ -20,9 +20,9 @@ Examples:
 
 \b
 records: what is committed, stable and not yet decided. seconds: how long the oldest of it
-has waited, by its timestamp. held back: behind a transaction that is not decided yet and
-that nobody can read; when that lasts, run `npstream doctor`. Reads only.
-Exit codes: 0 told; 3 settings refused; 4 brokers; 5 stored state is damaged."""
+has waited, by its timestamp. held back: after the start of an open transaction, so that
+nobody can read it yet; when that lasts, run `npstream doctor`. Reads only.
+Exit codes: 0 shown; 3 settings refused; 4 brokers; 5 stored state is damaged."""
 )
 @settings_options()
 @click.option(
@@ -37,21 +37,21 @@ def lag(
     """Show records and seconds between the group's position and the end of each partition."""
     settings = load_settings(config, assignments)
 
-    from npstream.monitor.group_lag import behind, behind_json, behind_text
+    from npstream.monitor.group_lag import group_lag, lag_json, lag_text
     from npstream.records import Channel
 
     looks = 0
     with opened(settings) as (log, state), suppress(KeyboardInterrupt):
         while True:
             partitions = range(log.partitions(Channel.EVENTS))
-            found = behind(log, state, partitions, settings.start_at(), int(time.time() * 1000))
+            found = group_lag(log, state, partitions, settings.start_at(), int(time.time() * 1000))
             looks += 1
             if not as_json:
-                click.echo(behind_text(found))
+                click.echo(lag_text(found))
             elif watch:
-                click.echo(orjson.dumps(behind_json(found)).decode())
+                click.echo(orjson.dumps(lag_json(found)).decode())
             else:
-                echo_json(behind_json(found))
+                echo_json(lag_json(found))
             if not watch or looks == count:
                 return
             time.sleep(interval)

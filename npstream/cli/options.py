@@ -87,7 +87,7 @@ def partitions_option(function: F) -> F:
     )(function)
 
 
-def moving_options(function: F) -> F:
+def reposition_options(function: F) -> F:
     """`--partition`, `--why`, `--execute` and `--workers-are-gone`."""
     function = click.option(
         "--workers-are-gone",

@@ -1,4 +1,4 @@
-"""What a command shows and leaves behind: JSON, files, a bar on a terminal, a line where it would be silent long."""
+"""What a command shows and writes: JSON, files, a bar on a terminal, a line when it takes long."""
 
 import sys
 import threading
@@ -57,7 +57,7 @@ def _unfinished(path: Path) -> Iterator[Path]:
 def progress(
     what: str, total: int | None, *, unit: str = "events", quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Gives a function that is told how many items are done; draws only on a terminal's standard error."""
+    """Gives a function to call with how many more items are done; draws only on a terminal's standard error."""
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return

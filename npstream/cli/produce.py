@@ -10,6 +10,7 @@ import click
 
 from npstream.cli.options import json_option, label_option, load_settings, settings_options
 from npstream.cli.output import echo_json, progress
+from npstream.errors import plural
 
 if TYPE_CHECKING:
     from npstream.client import Message
@@ -69,7 +70,7 @@ def produce(
     if as_json:
         echo_json({"sent": sent, "seconds": seconds, "events_per_s": sent / max(seconds, 1e-9)})
     else:
-        click.echo(f"sent {sent} events to {settings.topic_names().events} in {seconds:.1f} s")
+        click.echo(f"sent {plural(sent, 'event')} to {settings.topic_names().events} in {seconds:.1f} s")
 
 
 def _send(log: "Log", messages: Iterator["Message"], total: int, rate: float | None, *, quiet: bool) -> int:

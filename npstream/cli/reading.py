@@ -1,4 +1,4 @@
-"""What the commands that look at a running group share: the clients they look with, and what the topics tell."""
+"""What the commands that look at a running group share: its clients, and the past of a partition."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,7 +21,7 @@ def opened(settings: "Settings") -> Iterator[tuple["Log", "StateReader"]]:
 
 
 def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":
-    """What the topics still tell of one partition of these settings' group."""
+    """What the topics still hold of one partition of these settings' group."""
     from npstream import app
     from npstream.history.rebuild import read_past
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import json_option, load_settings, moving_options, settings_options
-from npstream.cli.repositioning import move
+from npstream.cli.options import json_option, load_settings, reposition_options, settings_options
+from npstream.cli.repositioning import reposition
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
-    from npstream.history.reposition import Move, Order
+    from npstream.history.reposition import Order, Reposition
     from npstream.port import Log
     from npstream.records import Position
 
@@ -24,7 +24,7 @@ Example:
 \b
 For a group whose committed offsets were deleted or have expired. Every decision and dead letter
 names its event, so the place is known: the state is recomputed from the newest kept checkpoint
-up to the last event that was answered, compared with what was published, and committed. No
+up to the last event that was decided, compared with what was published, and committed. No
 decision is repeated and none is lost.
 
 \b
@@ -36,7 +36,7 @@ Exit codes: 0 planned or done; 2 workers are active, or it cannot be recomputed;
 refused; 4 brokers; 5 what was committed or published is not what these settings lead to."""
 )
 @settings_options()
-@moving_options
+@reposition_options
 @json_option
 def recover(
     config: Path,
@@ -52,7 +52,9 @@ def recover(
 
     from npstream.history.reposition import plan_recovery
 
-    def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
-        return plan_recovery(past, stood, order, settings.partition_config(), settings.start_at())
+    def plan(log: "Log", past: "Past", committed: "Position | None", order: "Order") -> "Reposition | None":
+        return plan_recovery(past, committed, order, settings.partition_config(), settings.start_at())
 
-    move(settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, gone=gone, as_json=as_json)
+    reposition(
+        settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, gone=gone, as_json=as_json
+    )

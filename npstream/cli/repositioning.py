@@ -11,7 +11,7 @@ from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
-    from npstream.history.reposition import Move, Order
+    from npstream.history.reposition import Order, Reposition
     from npstream.port import Log
     from npstream.records import Position
     from npstream.settings import Settings
@@ -20,17 +20,17 @@ _JOIN_S = 60.0
 _SETTLE_S = 30.0
 
 
-def move(
+def reposition(
     settings: "Settings",
     only: tuple[int, ...],
     why: str,
-    plan: "Callable[[Log, Past, Position | None, Order], Move | None]",
+    plan: "Callable[[Log, Past, Position | None, Order], Reposition | None]",
     *,
     execute: bool,
     gone: bool,
     as_json: bool,
 ) -> None:
-    """Plan the move of each partition, show it, and commit all of them in one transaction when told to.
+    """Plan the new position of each partition, show it, and with `execute` commit all of them in one transaction.
 
     Raises `UsageError` when workers are active and `execute` is asked for; with `gone` the places of static members
     are taken from them first.
@@ -39,30 +39,29 @@ def move(
     from npstream.cli.ranges import partitions_of
     from npstream.history.published import wait_settled
     from npstream.history.reposition import Order
-    from npstream.history.reposition_report import moves_json, moves_text
+    from npstream.history.reposition_report import repositions_json, repositions_text
     from npstream.history.sole_member import commit_alone, require_nobody, try_committed
     from npstream.records import Channel
 
     backend, topics = backend_of(settings), settings.topic_names()
     order = Order(why, int(time.time() * 1000), settings.checkpoint.keep)
-    moves: list[Move] = []
+    planned: list[Reposition] = []
     with opened(settings) as (log, state):
         if execute:
             if gone:
                 backend.remove_dead_workers()
             require_nobody(state, settings.group, backend.advise_on_members(gone))
         for partition in partitions_of(log, topics.events, only):
-            stood = try_committed(state, partition)
+            committed = try_committed(state, partition)
             wait_settled(log, partition, time.monotonic, time.sleep, _SETTLE_S)
-            planned = plan(log, past_of(settings, log, partition), stood, order)
-            if planned is not None:
-                moves.append(planned)
-        if execute and moves:
-            stood_at = {planned.partition: planned.stood for planned in moves}
-            shares = [planned.share for planned in moves]
+            found = plan(log, past_of(settings, log, partition), committed, order)
+            planned += [] if found is None else [found]
+        if execute and planned:
             count = log.partitions(Channel.EVENTS)
-            commit_alone(backend.open_sole_member(), count, stood_at, shares, time.monotonic, _JOIN_S)
+            positions = {item.partition: item.committed for item in planned}
+            shares = [item.share for item in planned]
+            commit_alone(backend.open_sole_member(), count, positions, shares, time.monotonic, _JOIN_S)
     if as_json:
-        echo_json(moves_json(moves, executed=execute))
+        echo_json(repositions_json(planned, executed=execute))
     else:
-        click.echo(moves_text(moves, topics.decisions, executed=execute))
+        click.echo(repositions_text(planned, topics.decisions, executed=execute))

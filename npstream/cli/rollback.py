@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from npstream.cli.options import json_option, load_settings, moving_options, settings_options
-from npstream.cli.repositioning import move
+from npstream.cli.options import json_option, load_settings, reposition_options, settings_options
+from npstream.cli.repositioning import reposition
 
 if TYPE_CHECKING:
     from npstream.history.rebuild import Past
-    from npstream.history.reposition import Move, Order
+    from npstream.history.reposition import Order, Reposition
     from npstream.port import Log
     from npstream.records import Position
 
@@ -32,7 +32,7 @@ Exit codes: 0 planned or done; 2 workers are active, or no checkpoint leads ther
 @settings_options()
 @click.option("--to-checkpoint", "checkpoint", type=click.IntRange(0), help="A kept checkpoint, by its input offset.")
 @click.option("--to", "to", metavar="WHEN", help="An input offset, or an ISO timestamp with zone.")
-@moving_options
+@reposition_options
 @json_option
 def rollback(
     config: Path,
@@ -55,10 +55,10 @@ def rollback(
     if (checkpoint is None) == (to is None):
         raise UsageError("say where to: --to-checkpoint OFFSET or --to WHEN, one of them")
 
-    def plan(log: "Log", past: "Past", stood: "Position | None", order: "Order") -> "Move | None":
-        if past.history.newest is None and stood is None:
+    def plan(log: "Log", past: "Past", committed: "Position | None", order: "Order") -> "Reposition | None":
+        if past.history.newest is None and committed is None:
             return None
         offset = None if to is None else offset_of(log, past.partition, to, 0)
-        return plan_rollback(past, stood, order, checkpoint, offset)
+        return plan_rollback(past, committed, order, checkpoint, offset)
 
-    move(settings, only, why, plan, execute=execute, gone=gone, as_json=as_json)
+    reposition(settings, only, why, plan, execute=execute, gone=gone, as_json=as_json)

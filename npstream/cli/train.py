@@ -90,6 +90,7 @@ def _compare(
     settings: "Settings", source: "Source", holdout: int, partitions: tuple[int, ...], *, quiet: bool
 ) -> list["Run"]:
     from npstream.replay.report import Run
+    from npstream.replay.source import size_of
     from npstream.replay.split import hold_back
     from npstream.replay.train import compare, train
     from npstream.settings import masked_dump
@@ -97,9 +98,9 @@ def _compare(
     config = settings.partition_config()
     compile_kernel(config, quiet=quiet)
     earlier, later = hold_back(source, holdout, config.events)
-    if not _size(later):
+    if not size_of(later):
         return []
-    with progress("learning from all but the last", _size(earlier), quiet=quiet) as advance:
+    with progress("learning from all but the last", size_of(earlier), quiet=quiet) as advance:
         model = train(config, earlier, group=settings.group, progress=advance).model
     started = time.monotonic()
     with progress("deciding the last", None, quiet=quiet) as advance:
@@ -110,10 +111,11 @@ def _compare(
 
 def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) -> dict[str, Any]:
     from npstream.partition.model_file import model_file
+    from npstream.replay.source import size_of
     from npstream.replay.train import train
 
     config = settings.partition_config()
-    with progress("learning from all", _size(source), quiet=quiet) as advance:
+    with progress("learning from all", size_of(source), quiet=quiet) as advance:
         processor = train(config, source, group=settings.group, progress=advance)
     content = model_file(processor, config)
     write_file(out, content)
@@ -126,10 +128,6 @@ def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) ->
         "dead_letters": processor.tally.dead_letters,
         "digest": model.digest(),
     }
-
-
-def _size(source: "Source") -> int:
-    return sum(end - begin for begin, end in source.ranges.values())
 
 
 def _print(past: EventInput, trained: dict[str, Any], runs: list["Run"], report: Path | None, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from npstream.cli.options import (
 )
 from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
 from npstream.cli.replaying import EventInput, history
-from npstream.errors import UsageError
+from npstream.errors import UsageError, plural
 
 if TYPE_CHECKING:
     from npstream.model import Params
@@ -173,7 +173,7 @@ def _search(
         data = in_memory(source)
     kept = Results(trials, COLUMNS, fresh=fresh)
     compile_kernel(settings.partition_config(), quiet=quiet)
-    with progress("trials", search.budget, unit="trials", quiet=quiet) as advance:
+    with progress("trials", search.trials, unit="trials", quiet=quiet) as advance:
         return tune(search, data, kept, _one(advance))
 
 
@@ -193,7 +193,7 @@ def _print(trials: list["Trial"], best: "Trial", out: Path, as_json: bool) -> No
     if trials[0] not in ranked:
         rows.append(_row(0, trials[0]))
     click.echo(text_table(_HEADER, rows))
-    click.echo(f"\nbest of {len(trials)} trials written to {out}; trial 0 is the settings as they were")
+    click.echo(f"\nbest of {plural(len(trials), 'trial')} written to {out}; trial 0 is the settings as they were")
 
 
 def _row(number: int, trial: "Trial") -> list[str]:

@@ -16,7 +16,7 @@ _CHUNK = 250
 
 
 class Feeder(threading.Thread):
-    """Appends messages at a steady rate until done or told to stop."""
+    """Appends messages at a steady rate until done or `stop` is set."""
 
     def __init__(self, log: Log, messages: Iterator[Message], rate: float, stop: threading.Event) -> None:
         super().__init__(daemon=True, name="demo feeder")

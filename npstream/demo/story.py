@@ -17,7 +17,7 @@ from npstream.report.page import PageSection, Table, page
 from npstream.report.rates import Rates, rates
 
 _WINDOW = 6
-"""Samples in one window of the curves: some 3,000 events, so that a rate of 2% has 60 alarms behind it."""
+"""Samples in one window of the curves: some 3,000 events, so that a rate of 2% is 60 alarms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Story:
     digests: Sequence[str]
 
 
-def tell(config: PartitionConfig, source: TopicSource, stream: DemoStream) -> Story:
+def make_story(config: PartitionConfig, source: TopicSource, stream: DemoStream) -> Story:
     """Replay what the worker decided, and let the rivals decide the same events."""
     live = replay(config, source)
     params = config.params

@@ -6,7 +6,7 @@ from itertools import pairwise
 from npstream.codec.dead_letters import VALUE_MAX_BYTES
 from npstream.codec.position import METADATA_MAX
 from npstream.doctor.findings import Finding, Level
-from npstream.errors import NpstreamError, StateCorrupt
+from npstream.errors import NpstreamError, StateCorrupt, plural
 from npstream.kafka.admin import Admin, GroupState
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.log import KafkaLog
@@ -31,7 +31,7 @@ def check_topics(admin: Admin, topics: Topics) -> list[Finding]:
     found = []
     for action in admin.plan(Wishes()):
         if isinstance(action, Create):
-            problem = f"does not exist (it needs {action.partitions} partitions)"
+            problem = f"does not exist (it needs {plural(action.partitions, 'partition')})"
         elif isinstance(action, Grow):
             problem = f"has {action.old} partitions, {topics.events} has {action.new}"
         else:
@@ -151,7 +151,7 @@ def _broker_limits(config: KafkaConfig, broker: Mapping[str, str]) -> list[Findi
         found.append(Finding("error", "timeouts", problem, f"raise kafka.session_timeout_ms, or lower {least}"))
     kept_min = int(broker.get("offsets.retention.minutes", _WEEK_MIN))
     if kept_min < _WEEK_MIN:
-        problem = f"offsets.retention.minutes={kept_min}: a group that stands still longer loses its offsets"
+        problem = f"offsets.retention.minutes={kept_min}: a group that is idle for longer loses its offsets"
         fix = "raise it to a week or more; `npstream recover` repairs a loss"
         found.append(Finding("warning", "brokers", problem, fix))
     return found
@@ -199,7 +199,7 @@ def check_group(group: str, state: GroupState, partitions: int) -> list[Finding]
         return [Finding("error", f"group {group}", problem, fix)]
     idle = sum(not member.partitions for member in state.members)
     if idle:
-        problem = f"{idle} of {len(state.members)} workers own nothing: there are {partitions} partitions"
+        problem = f"{idle} of {len(state.members)} workers own nothing: there are only {partitions} partitions"
         return [Finding("note", f"group {group}", problem)]
     return []
 
@@ -213,7 +213,7 @@ def check_stuck(
     *,
     wait: bool = True,
 ) -> list[Finding]:
-    """Transactions that nobody ends. Waits, only while a gap stands still, as long as one may rightly last."""
+    """Transactions that nobody ends. Waits while one is open, for as long as one may last."""
     after_s = threshold_s(config.transaction_timeout_ms)
     watch = StuckWatch(config.topics, after_s)
     places: list[Place] = [(channel, partition) for channel in Channel for partition in range(partitions)]

@@ -20,7 +20,7 @@ from npstream.records import Channel, Record
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How to look: how many events to read a partition, the clocks, and whether to wait for a stuck log to show."""
+    """How to look: how many events to read per partition, the clocks, and whether to wait for a stuck log to show."""
 
     sample: int
     now_ms: int
@@ -32,7 +32,7 @@ class Round:
 def examine_file(patient: Patient, how: Round, progress: Callable[[int], None]) -> list[Finding]:
     """An embedded log, every record of it. Raises `Fatal` when a topic is not there.
 
-    `progress` is told how many more records were read.
+    `progress` gets how many more records were read.
     """
     found = checkup.check_counts(patient)
     names = patient.topics.names()
@@ -68,7 +68,7 @@ def _sample(patient: Patient, partition: int, how: Round) -> list[Finding]:
 
 
 def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: KafkaLog, how: Round) -> list[Finding]:
-    """A Kafka cluster and the group on it. Raises `Retryable` or `Fatal` when no broker answers."""
+    """A Kafka cluster and the group on it. Raises `Retryable` or `Fatal` when no broker can be reached."""
     admin, topics = Admin(config), config.topics
     brokers = len(admin.brokers())
     found: list[Finding] = []

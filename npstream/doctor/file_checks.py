@@ -14,7 +14,7 @@ from npstream.errors import StateCorrupt
 from npstream.records import Channel
 from npstream.state import checkpoint_records
 
-RESTORE = "stop the worker and restore the file from a backup; what is lost otherwise is told by `npstream audit`"
+RESTORE = "stop the worker and restore the file from a backup; `npstream audit` shows what is lost otherwise"
 
 _STEP = 1000
 

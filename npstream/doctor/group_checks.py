@@ -10,11 +10,11 @@ from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.doctor.findings import Finding
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
-from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition import PartitionConfig
 from npstream.partition.config import check_change
 from npstream.port import Ends, Log, StateReader
 from npstream.records import Channel, Position, Record, Topics
-from npstream.state import committed_snapshot, kept_history
+from npstream.state import committed_snapshot, kept_history, processor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,9 @@ class Patient:
 
 def check_counts(patient: Patient) -> list[Finding]:
     """Every output topic has a partition for each input partition."""
-    counts = {channel: patient.log.partitions(channel) for channel in Channel}
-    names = patient.topics.names()
-    return [
-        Finding(
-            "error",
-            names[channel],
-            f"has {count} partitions, {names[Channel.EVENTS]} has {counts[Channel.EVENTS]}",
-            "run `npstream init`, which adds the missing ones",
-        )
-        for channel, count in counts.items()
-        if count < counts[Channel.EVENTS]
-    ]
+    narrow = patient.topics.too_narrow([patient.log.partitions(channel) for channel in Channel])
+    fix = "run `npstream init`, which adds the missing ones"
+    return [Finding("error", name, problem, fix) for name, problem in narrow]
 
 
 def check_partition(patient: Patient, partition: int) -> list[Finding]:
@@ -51,14 +42,14 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     try:
         position = patient.state.committed(partition)
     except StateCorrupt as error:
-        fix = "`npstream recover` finds the place again, `npstream reset` begins anew"
+        fix = "`npstream recover` finds the place again, `npstream reset` starts over"
         return [Finding("error", name, f"its committed offset is unreadable: {error}", fix)]
     if position is None:
         return _without_position(patient, partition, name)
     found = _place(name, position, ends)
     try:
         snapshot = committed_snapshot(patient.state, patient.group, patient.topics.events, partition, position)
-        processor = PartitionProcessor.from_snapshot(snapshot)
+        processor = processor_of(snapshot)
     except StateCorrupt as error:
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]
     recreated = _recreated(patient, name, snapshot)
@@ -108,8 +99,8 @@ def _newest(patient: Patient, partition: int) -> Snapshot | None:
 def _place(name: str, position: Position, ends: Ends) -> list[Finding]:
     at = position.next_offset
     if at > ends.high:
-        problem = f"is committed at offset {at}, the topic ends at {ends.high}: it was deleted and made anew"
-        return [Finding("error", name, problem, "`npstream reset --to earliest` begins anew")]
+        problem = f"is committed at offset {at}, the topic ends at {ends.high}: it was deleted and created again"
+        return [Finding("error", name, problem, "`npstream reset --to earliest` starts over")]
     if at < ends.begin:
         problem = f"is committed at offset {at}, events are kept from {ends.begin} on: some were never decided"
         fix = "`npstream reset --to earliest --keep-model` goes on with the rest; then raise the topic's retention"
@@ -133,7 +124,7 @@ def _replay(name: str, position: Position, snapshot: Snapshot, ends: Ends) -> li
 
 
 def _settings(name: str, old: PartitionConfig, new: PartitionConfig) -> list[Finding]:
-    """Whether the settings at hand can take over from those in the checkpoint."""
+    """Whether the settings can follow those in the checkpoint."""
     if old == new:
         return []
     try:

@@ -36,7 +36,8 @@ class EmbeddedBroker:
             opened.callback(self._store.close)
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
             self._partitions: int = counts[Channel.EVENTS]
-            self._require_partitions(topics, counts)
+            for name, problem in topics.too_narrow(counts):
+                raise Fatal(f"topic {name!r} {problem}: run `npstream init`, which adds the missing ones")
             self.state = EmbeddedStateReader(path, topics, group)
             opened.callback(self.state.close)
             with self._store.translated():
@@ -51,14 +52,6 @@ class EmbeddedBroker:
         self._snapshots = 0
         self._abandoned = False
         self._compact()
-
-    def _require_partitions(self, topics: Topics, counts: Sequence[int]) -> None:
-        for name, count in zip(topics.names(), counts, strict=True):
-            if count < self._partitions:
-                raise Fatal(
-                    f"topic {name!r} has {count} partitions, {topics.events!r} has {self._partitions}: "
-                    "run `npstream init`"
-                )
 
     def subscribe(self, listener: Listener) -> None:
         """Remember the listener; the first `poll` assigns all partitions to it."""

@@ -67,18 +67,6 @@ class EmbeddedLog:
         with self._store.transaction() as db:
             append(db, topic, partition, records)
 
-    def trim(self, channel: Channel, partition: int, before: int) -> None:
-        """Delete the records below an offset, as retention would."""
-        topic = self._topic(channel)
-        with self._store.transaction() as db:
-            db.execute(
-                "DELETE FROM records WHERE topic = ? AND partition = ? AND offset < ?", (topic, partition, before)
-            )
-            db.execute(
-                "UPDATE spans SET begin = min(next, max(begin, ?)) WHERE topic = ? AND partition = ?",
-                (before, topic, partition),
-            )
-
     def quick_check(self) -> list[str]:
         """What SQLite finds wrong with the file's pages; empty when nothing is."""
         return self._store.quick_check()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from npstream.errors import UsageError
-from npstream.history.published import Published, answers, published
+from npstream.history.published import Published, event_offset, published
 from npstream.history.rebuild import Past, Walk, first_reachable, start_before, steps
 from npstream.records import Channel, Headers, Output, Position
 
@@ -35,7 +35,7 @@ class Difference:
 class Verdict:
     """One partition's range: how many records there had to be, how many were equal, and the first difference.
 
-    `origin` is the offset the state was recomputed from. `proof` tells whether the
+    `origin` is the offset the state was recomputed from. `proof` says whether the
     committed digests were reproduced, None when the range does not end there.
     """
 
@@ -63,7 +63,7 @@ def audit(
     position: Position | None,
     progress: Callable[[int], None] = lambda records: None,
 ) -> Verdict:
-    """Audit the answers to the input offsets from `begin` to `end`, which must have been decided.
+    """Audit what was published for the input offsets from `begin` to `end`, which must have been decided.
 
     Raises `UsageError` when the state before `begin` cannot be recomputed.
     """
@@ -97,7 +97,7 @@ def audit(
 def compare_on_the_way(
     past: Past, walk: Walk, begin: int, end: int, progress: Callable[[int], None] = lambda records: None
 ) -> "Comparison":
-    """Walk to `end` and compare the answers to offsets from `begin` on; stops at the first difference."""
+    """Walk to `end` and compare what was published for offsets from `begin` on; stops at the first difference."""
     compare = Comparison(past, begin, end)
     for outputs in steps(past, walk, end):
         compare.take(outputs)
@@ -124,7 +124,7 @@ class Comparison:
     def take(self, outputs: list[Output]) -> None:
         """The next expected outputs."""
         for output in outputs:
-            offset = answers(output.headers)
+            offset = event_offset(output.headers)
             if not self._begin <= offset < self._end:
                 continue
             self.counts[output.channel] += 1
@@ -134,14 +134,14 @@ class Comparison:
 
     def _compare(self, output: Output, offset: int, found: Published | None) -> None:
         expected = _plain(output.key, output.value, output.headers, output.timestamp_ms)
-        if found is None or found.answers > offset:
+        if found is None or found.event_offset > offset:
             self.difference = Difference(output.channel, offset, "is missing", expected, None)
             return
         record = found.record
         got = _plain(record.key, record.value, record.headers, record.timestamp_ms)
         if got == expected:
             self.equal += 1
-        elif found.answers == offset:
+        elif found.event_offset == offset:
             self.difference = Difference(output.channel, offset, _what(expected, got), expected, got)
         else:
             self.difference = _unasked(output.channel, found)
@@ -157,8 +157,8 @@ class Comparison:
 def _unasked(channel: Channel, found: Published) -> Difference:
     record = found.record
     got = _plain(record.key, record.value, record.headers, record.timestamp_ms)
-    what = "does not say which event it answers" if found.answers < 0 else "is there though no event asked for it"
-    return Difference(channel, found.answers, f"(log offset {record.offset}) {what}", None, got)
+    what = "does not say which event it is for" if found.event_offset < 0 else "is there though no event asked for it"
+    return Difference(channel, found.event_offset, f"(log offset {record.offset}) {what}", None, got)
 
 
 def _what(expected: RecordContent, got: RecordContent) -> str:
@@ -168,12 +168,12 @@ def _what(expected: RecordContent, got: RecordContent) -> str:
 
 
 def earliest(past: Past) -> int:
-    """The first input offset that can be audited: its state can be recomputed and its answer is still there."""
+    """The first input offset that can be audited: its state can be recomputed and its decision is still there."""
     first = first_reachable(past)
     ends = past.log.ends(Channel.DECISIONS, past.partition)
     oldest = next(past.log.read(Channel.DECISIONS, past.partition, ends.begin, ends.stable), None)
-    # A topic that has lost its first records to retention begins with the answer to a later event.
-    return first if ends.begin == 0 or oldest is None else max(first, answers(oldest.headers))
+    # A topic that has lost its first records to retention begins with the decision on a later event.
+    return first if ends.begin == 0 or oldest is None else max(first, event_offset(oldest.headers))
 
 
 def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> RecordContent:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npstream.data.lines import text_of
+from npstream.errors import plural
 from npstream.history.audit import Difference, RecordContent, Verdict
 from npstream.records import Channel
 
@@ -22,14 +23,12 @@ def audit_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def audit_text(verdicts: Sequence[Verdict]) -> str:
-    """A line a partition, then the sum, or what differs first in each."""
+    """One line per partition, then the sum, or what differs first in each."""
     lines = [_line(verdict) for verdict in verdicts]
     decisions = sum(verdict.decisions for verdict in verdicts)
-    letters = sum(verdict.dead_letters for verdict in verdicts)
+    bad = sum(verdict.dead_letters for verdict in verdicts)
     if all(verdict.difference is None for verdict in verdicts):
-        lines.append(
-            f"{decisions} of {decisions} decisions and {letters} of {letters} dead letters reproduced bit for bit"
-        )
+        lines.append(f"{decisions} of {decisions} decisions and {bad} of {bad} dead letters reproduced bit for bit")
     for verdict in verdicts:
         if verdict.difference is not None:
             lines.append(_difference_text(verdict.partition, verdict.difference))
@@ -42,7 +41,7 @@ def audit_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def _line(verdict: Verdict) -> str:
-    changes = f", through {verdict.changes} change(s) of settings" if verdict.changes else ""
+    changes = f", through {plural(verdict.changes, 'change')} of settings" if verdict.changes else ""
     state = {True: ", final state proven", False: ", FINAL STATE DIFFERS", None: ""}[verdict.proof]
     return (
         f"partition {verdict.partition}: offsets {verdict.begin} to {verdict.end}, recomputed from {verdict.origin}"

@@ -26,14 +26,14 @@ class DeadLetterFilter:
     first_ms: int | None = None
     end_ms: int | None = None
 
-    def takes(self, letter: DeadLetter) -> bool:
+    def takes(self, dead_letter: DeadLetter) -> bool:
         """Whether this one is meant."""
         return (
-            (not self.reasons or letter.reason in self.reasons)
-            and (self.first_offset is None or letter.offset >= self.first_offset)
-            and (self.end_offset is None or letter.offset < self.end_offset)
-            and (self.first_ms is None or letter.timestamp_ms >= self.first_ms)
-            and (self.end_ms is None or letter.timestamp_ms < self.end_ms)
+            (not self.reasons or dead_letter.reason in self.reasons)
+            and (self.first_offset is None or dead_letter.offset >= self.first_offset)
+            and (self.end_offset is None or dead_letter.offset < self.end_offset)
+            and (self.first_ms is None or dead_letter.timestamp_ms >= self.first_ms)
+            and (self.end_ms is None or dead_letter.timestamp_ms < self.end_ms)
         )
 
 
@@ -47,22 +47,22 @@ def chosen(log: Log, choice: DeadLetterFilter) -> Iterator[DeadLetter]:
         ends = log.ends(Channel.DEAD_LETTERS, partition)
         seen: set[int] = set()
         for record in log.read(Channel.DEAD_LETTERS, partition, ends.begin, ends.stable):
-            letter = read_dead_letter(record)
-            event = hash((letter.topic, letter.offset, letter.timestamp_ms, letter.value))
+            dead_letter = read_dead_letter(record)
+            event = hash((dead_letter.topic, dead_letter.offset, dead_letter.timestamp_ms, dead_letter.value))
             again = event in seen
             seen.add(event)
-            if not again and choice.takes(letter):
-                yield letter
+            if not again and choice.takes(dead_letter):
+                yield dead_letter
 
 
-def counted(letters: Iterable[DeadLetter], limit: int) -> tuple[Counter[str], list[DeadLetter]]:
+def counted(dead_letters: Iterable[DeadLetter], limit: int) -> tuple[Counter[str], list[DeadLetter]]:
     """How many there are for each reason, and the first `limit` of them."""
     reasons: Counter[str] = Counter()
     few: list[DeadLetter] = []
-    for letter in letters:
-        reasons[letter.reason] += 1
+    for dead_letter in dead_letters:
+        reasons[dead_letter.reason] += 1
         if len(few) < limit:
-            few.append(letter)
+            few.append(dead_letter)
     return reasons, few
 
 
@@ -77,42 +77,42 @@ class Redriven:
 
 
 def redrive(
-    log: Log, topic: str, letters: Iterable[DeadLetter], *, dry_run: bool, pace: Callable[[int], None], chunk: int
+    log: Log, topic: str, dead_letters: Iterable[DeadLetter], *, dry_run: bool, pace: Callable[[int], None], chunk: int
 ) -> Redriven:
     """Append each event as it was first sent, without our headers, to the partition it came from.
 
     Order is not kept: they come after everything that followed them. After every
-    `chunk` of them `pace` is told how many were sent so far and may wait.
+    `chunk` of them `pace` gets how many were sent so far and may wait.
     """
     sent, foreign, truncated = 0, 0, 0
     by_partition: Counter[int] = Counter()
-    own = iter(letters)
+    own = iter(dead_letters)
     while few := list(islice(own, chunk)):
         for partition, records in _events(few, topic).items():
             if not dry_run:
                 log.append(Channel.EVENTS, partition, records)
             by_partition[partition] += len(records)
-        foreign += sum(letter.topic != topic for letter in few)
-        truncated += sum(letter.topic == topic and letter.truncated is not None for letter in few)
+        foreign += sum(dead_letter.topic != topic for dead_letter in few)
+        truncated += sum(dead_letter.topic == topic and dead_letter.truncated is not None for dead_letter in few)
         sent = by_partition.total()
         pace(sent)
     return Redriven(sent, foreign, truncated, dict(sorted(by_partition.items())))
 
 
 def _events(
-    letters: Sequence[DeadLetter], topic: str
+    dead_letters: Sequence[DeadLetter], topic: str
 ) -> dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]]:
-    """The whole events in the letters of one topic, by the partition each came from, in order."""
+    """The whole events in the dead letters of one topic, by the partition each came from, in order."""
     found: dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]] = {}
-    for letter in letters:
-        if letter.topic == topic and letter.truncated is None:
-            event = (letter.key, letter.value, letter.headers, letter.timestamp_ms)
-            found.setdefault(letter.partition, []).append(event)
+    for dead_letter in dead_letters:
+        if dead_letter.topic == topic and dead_letter.truncated is None:
+            event = (dead_letter.key, dead_letter.value, dead_letter.headers, dead_letter.timestamp_ms)
+            found.setdefault(dead_letter.partition, []).append(event)
     return found
 
 
 def paced(rate: float | None, clock: Callable[[], float], sleep: Callable[[float], None]) -> Callable[[int], None]:
-    """What waits, told how many were sent so far, so that no more than `rate` a second are; None never waits."""
+    """A function that takes how many were sent so far and waits, for `rate` per second at most; None never waits."""
     started = clock()
 
     def wait(sent: int) -> None:
@@ -122,19 +122,19 @@ def paced(rate: float | None, clock: Callable[[], float], sleep: Callable[[float
     return wait
 
 
-def letter_json(letter: DeadLetter, text_of: Callable[[bytes | None], Any]) -> dict[str, Any]:
+def dead_letter_json(dead_letter: DeadLetter, text_of: Callable[[bytes | None], Any]) -> dict[str, Any]:
     """One dead letter in full; `text_of` turns bytes into what JSON can hold."""
     return {
-        "topic": letter.topic,
-        "partition": letter.partition,
-        "offset": letter.offset,
-        "timestamp": letter.timestamp_ms,
-        "reason": letter.reason,
-        "detail": letter.detail,
-        "truncated": letter.truncated,
-        "key": text_of(letter.key),
-        "headers": [[name, text_of(content)] for name, content in letter.headers],
-        "value": text_of(letter.value),
+        "topic": dead_letter.topic,
+        "partition": dead_letter.partition,
+        "offset": dead_letter.offset,
+        "timestamp": dead_letter.timestamp_ms,
+        "reason": dead_letter.reason,
+        "detail": dead_letter.detail,
+        "truncated": dead_letter.truncated,
+        "key": text_of(dead_letter.key),
+        "headers": [[name, text_of(content)] for name, content in dead_letter.headers],
+        "value": text_of(dead_letter.value),
     }
 
 
@@ -150,26 +150,26 @@ def list_text(reasons: Counter[str], few: list[DeadLetter]) -> str:
     return f"{counts}\n\n{table}{more}" if rows else counts
 
 
-def letter_text(letter: DeadLetter) -> str:
+def dead_letter_text(dead_letter: DeadLetter) -> str:
     """One dead letter in full, for a person."""
-    headers = "\n".join(f"  header     {name}: {content!r}" for name, content in letter.headers)
+    headers = "\n".join(f"  header     {name}: {content!r}" for name, content in dead_letter.headers)
     lines = [
-        f"{letter.topic}/{letter.partition} offset {letter.offset}, {_when(letter)}",
-        f"  reason     {letter.reason}",
-        f"  detail     {letter.detail}",
-        *([f"  truncated  {letter.truncated}"] if letter.truncated else []),
-        f"  key        {letter.key!r}",
+        f"{dead_letter.topic}/{dead_letter.partition} offset {dead_letter.offset}, {_when(dead_letter)}",
+        f"  reason     {dead_letter.reason}",
+        f"  detail     {dead_letter.detail}",
+        *([f"  truncated  {dead_letter.truncated}"] if dead_letter.truncated else []),
+        f"  key        {dead_letter.key!r}",
         *([headers] if headers else []),
-        f"  value      {letter.value!r}",
+        f"  value      {dead_letter.value!r}",
     ]
     return "\n".join(lines)
 
 
-def _when(letter: DeadLetter) -> str:
+def _when(dead_letter: DeadLetter) -> str:
     try:
-        return datetime.fromtimestamp(letter.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+        return datetime.fromtimestamp(dead_letter.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):  # a producer may send any number
-        return f"{letter.timestamp_ms} ms"
+        return f"{dead_letter.timestamp_ms} ms"
 
 
 def _shown(value: bytes | None) -> str:

@@ -7,7 +7,7 @@ from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.errors import UsageError
 from npstream.history.inspect import feature_names
-from npstream.history.published import answers, published
+from npstream.history.published import event_offset, published
 from npstream.history.rebuild import Past, Walk, start_before, walk_to
 from npstream.model.contributions import contributions
 from npstream.records import Channel, Record
@@ -17,7 +17,7 @@ _WORDS = {
     "score": "the score against the threshold decided",
     "warmup": "the score is above the threshold, but too few non-targets were labelled to trust it: no alarm yet",
     "budget": "the score is above the threshold, but the false-alarm budget is spent: the alarm was withheld",
-    "invalid": "the event could not be read: the answer is the one set by events.on_bad_event",
+    "invalid": "the event could not be read: the decision is the one set by events.on_bad_event",
 }
 _KINDS = {
     Kind.BAD: "bad event",
@@ -43,7 +43,7 @@ class Part:
 class Explanation:
     """What became of one event, and why.
 
-    `decision` is None for an event that gets none. `published` tells whether the
+    `decision` is None for an event that gets none. `published` says whether the
     same bytes are in the decisions topic, None when there is nothing to compare.
     """
 
@@ -94,9 +94,9 @@ def _decide(past: Past, walk: Walk, record: Record) -> tuple[Decision | None, bo
     if not outputs:
         return None, None
     (output,) = outputs
-    offset = answers(output.headers)
+    offset = event_offset(output.headers)
     found = list(published(past.log, Channel.DECISIONS, past.partition, offset, offset + 1, past.history.resets))
-    values = [item.record.value for item in found if item.answers == offset]
+    values = [item.record.value for item in found if item.event_offset == offset]
     return decode_decision(output.value), values[-1] == output.value if values else None
 
 

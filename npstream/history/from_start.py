@@ -7,7 +7,7 @@ digest in the committed position, or by what was published.
 
 from npstream.errors import StateCorrupt, UsageError
 from npstream.history.audit import compare_on_the_way
-from npstream.history.published import first_answered
+from npstream.history.published import oldest_event_offset
 from npstream.history.rebuild import Past, Walk, cold, usable_snapshots, walk_to
 from npstream.partition import PartitionConfig
 from npstream.port import Start
@@ -22,30 +22,30 @@ def nothing_leads_to(past: Past) -> bool:
 def begin_again(past: Past, assumed: PartitionConfig, start: Start, goal: int) -> Walk:
     """A walk from the partition's first event, with the settings given. Raises `UsageError` when that event is gone."""
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
-    first = first_answered(past.log, past.partition)
+    first = oldest_event_offset(past.log, past.partition)
     if goal < begin or (first is not None and first < begin):
         raise UsageError(
             f"{past.name}: no checkpoint is left and the first events are gone: events are kept from offset {begin} "
             f"on, those before it were learned from. The state cannot be rebuilt. {ways_out(past, goal)}"
         )
-    if start == "latest":  # nobody knows any more where that was; the first answer is the nearest guess
+    if start == "latest":  # nobody knows any more where that was; the first decision is the nearest guess
         began = begin if first is None else first
     else:
         began = past.log.offset_at(past.partition, start)
     return Walk(cold(past, assumed, min(began, goal)), past.history.changes)
 
 
-def require_proof(past: Past, walk: Walk, again: Walk, stood: Position) -> None:
+def require_proof(past: Past, walk: Walk, again: Walk, committed: Position) -> None:
     """Walk to the committed position and compare. Raises `StateCorrupt` when it is not what was committed.
 
-    `again` is the same walk a second time, to find where they part.
+    `again` is the same walk a second time, to find the first difference.
     """
     began = walk.processor.next_offset
-    walk_to(past, walk, stood.next_offset)
-    if walk.processor.proof() == stood.proof:
+    walk_to(past, walk, committed.next_offset)
+    if walk.processor.proof() == committed.proof:
         return
-    first = first_answered(past.log, past.partition)
-    compared = compare_on_the_way(past, again, max(began, first or 0), stood.next_offset)
+    first = oldest_event_offset(past.log, past.partition)
+    compared = compare_on_the_way(past, again, max(began, first or 0), committed.next_offset)
     found = compared.difference
     where = (
         "what was published is reproduced, the state is not"
@@ -54,9 +54,9 @@ def require_proof(past: Past, walk: Walk, again: Walk, stood: Position) -> None:
     )
     raise StateCorrupt(
         f"{past.name}: no checkpoint is left, and from offset {began} on these settings do not lead to the committed "
-        f"state at offset {stood.next_offset}: {where}. Use the settings, the model file (start_from) and the version "
-        "that decided. If settings changed on the way or the partition was moved by hand, the state cannot be rebuilt: "
-        f"the records of that were lost with the checkpoints. {ways_out(past, stood.next_offset)}"
+        f"state at offset {committed.next_offset}: {where}. Use the settings, the model file (start_from) and the "
+        "version that decided. If settings changed on the way or the partition was moved by hand, the state cannot be "
+        f"rebuilt: the records of that were lost with the checkpoints. {ways_out(past, committed.next_offset)}"
     )
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
-from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.partition import PartitionConfig
 from npstream.report.rates import Rates
+from npstream.state import processor_of
 
 _DIRECTIONS = 5
 _FEATURES = 3
@@ -15,7 +16,7 @@ _FEATURES = 3
 
 def describe(snapshot: Snapshot) -> dict[str, Any]:
     """Everything worth knowing about a snapshot, ready for JSON. Raises `StateCorrupt` when it cannot be used."""
-    processor = PartitionProcessor.from_snapshot(snapshot)
+    processor = processor_of(snapshot)
     model, params = processor.model, processor.config.params
     rates = Rates(model.negatives, model.positives, model.false_alarms, model.detections)
     return {

@@ -18,14 +18,14 @@ _HEADER = ("partition", "offset", "learned", "tau", "FPR", "95% interval", "TPR"
 def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
     """One checkpoint in words. `committed` is the group's offset, when there is one."""
     shape = "" if card["preset"] == "external" else f", d={card['settings']['params']['d']}"
-    behind = (
+    to_replay = (
         "" if committed is None else f" (committed offset {committed}, {committed - card['next_offset']} to replay)"
     )
     state = "warming up: no alarms yet" if card["warming_up"] else "frozen" if not card["learning"] else "learning"
     budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} false alarms left"
     name = f"{card['group']}/{card['topic']}/{card['partition']}"
     lines = [
-        f"{name}: checkpoint at input offset {card['next_offset']}{behind}",
+        f"{name}: checkpoint at input offset {card['next_offset']}{to_replay}",
         f"  model        {card['preset']}{shape}, algorithm {card['algorithm']}, {card['bytes']} bytes, {state}",
         f"  learned      {card['learned']} events of {card['events']}: {card['negatives']} non-targets, "
         f"{card['positives']} targets labelled",
@@ -60,7 +60,7 @@ def _network_lines(card: Mapping[str, Any]) -> list[str]:
 
 
 def overview_text(cards: Sequence[Mapping[str, Any]]) -> str:
-    """One line a partition."""
+    """One line per partition."""
     return text_table(_HEADER, [_overview_row(card) for card in cards])
 
 

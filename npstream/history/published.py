@@ -1,8 +1,8 @@
 """What a partition has published, by the input offset it belongs to, in the order of the input.
 
-A position that was moved back lets events be answered again: what was published
-for them before no longer counts. Where no reset explains it, an answer that
-comes twice is a finding and is passed on as it stands.
+After a position was moved back, events are decided again: what was published for
+them before no longer counts. Where no reset explains it, a second decision on the
+same event is a finding and is passed on as it is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,9 @@ _DIGITS_MAX = 19
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One record of an output topic; `answers` is the input offset, -1 when it does not say."""
+    """One record of an output topic; `event_offset` is that of its event, -1 when it does not say."""
 
-    answers: int
+    event_offset: int
     record: Record
 
 
@@ -37,7 +37,7 @@ class _Pass:
     below: int
 
 
-def answers(headers: Headers) -> int:
+def event_offset(headers: Headers) -> int:
     """The input offset in the headers of a record, -1 when there is none that can be read.
 
     The last one counts: a dead letter that was sent back and failed again has several.
@@ -50,23 +50,23 @@ def answers(headers: Headers) -> int:
 def published(
     log: Log, channel: Channel, partition: int, begin: int, end: int, resets: Sequence[Reset]
 ) -> Iterator[Published]:
-    """The records that answer input offsets from `begin` to `end`, and those that do not say what they answer."""
+    """What was published for input offsets from `begin` to `end`, and records that do not say what they are for."""
     for part in _passes(log, channel, partition, begin, resets):
         for record in log.read(channel, partition, part.begin, part.end):
-            item = Published(answers(record.headers), record)
-            if item.answers < 0 or begin <= item.answers < min(end, part.below):
+            item = Published(event_offset(record.headers), record)
+            if item.event_offset < 0 or begin <= item.event_offset < min(end, part.below):
                 yield item
 
 
 def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequence[Reset]) -> list[_Pass]:
     ends = log.ends(channel, partition)
     if not resets:
-        return [_Pass(_first_answering(log, channel, partition, begin), ends.stable, 2**63)]
+        return [_Pass(_bisect(log, channel, partition, begin), ends.stable, 2**63)]
     runs: list[tuple[int, int]] = []  # (log offset, input offset) of the first record of each run
     left = list(resets)
     last = -1
     for record in log.read(channel, partition, ends.begin, ends.stable):
-        found = answers(record.headers)
+        found = event_offset(record.headers)
         if not runs or (found <= last and _explained(found, last, left)):
             runs.append((record.offset, found))
         last = found if found >= 0 else last
@@ -80,7 +80,7 @@ def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequ
 
 
 def _explained(found: int, last: int, left: list[Reset]) -> bool:
-    """Whether a reset lets an event at or below one that was answered come again; a reset does so once.
+    """Whether a reset lets an event at or below one that was decided come again; a reset does so once.
 
     Those before it in `left` have led to nothing in this topic; all of them are taken out.
     """
@@ -91,48 +91,48 @@ def _explained(found: int, last: int, left: list[Reset]) -> bool:
     return True
 
 
-def _first_answering(log: Log, channel: Channel, partition: int, offset: int) -> int:
-    """A log offset below which nothing answers `offset` or a later event; good enough, not exact."""
+def _bisect(log: Log, channel: Channel, partition: int, offset: int) -> int:
+    """A log offset below which nothing is for `offset` or a later event; good enough, not exact."""
     ends = log.ends(channel, partition)
     low, high = ends.begin, ends.stable
     while high - low > _BISECT_FROM:
         middle = (low + high) // 2
         record = next(log.read(channel, partition, middle, high), None)
-        if record is None or answers(record.headers) >= offset or answers(record.headers) < 0:
+        if record is None or event_offset(record.headers) >= offset or event_offset(record.headers) < 0:
             high = middle
         else:
             low = middle
     return low
 
 
-def last_answered(log: Log, channel: Channel, partition: int) -> int | None:
-    """The input offset that the newest record answers, None when there is none."""
+def newest_event_offset(log: Log, channel: Channel, partition: int) -> int | None:
+    """The input offset of the newest record, None when there is none."""
     ends = log.ends(channel, partition)
     width = 1
     while width // 2 < ends.stable - ends.begin:
         # The end of a log holds marks of transactions too: look further back until there is a record.
         found = list(log.read(channel, partition, max(ends.begin, ends.stable - width), ends.stable))
         if found:
-            return answers(found[-1].headers)
+            return event_offset(found[-1].headers)
         width *= 8
     return None
 
 
-def first_answered(log: Log, partition: int) -> int | None:
-    """The lowest input offset that a kept output answers, None when there is none."""
+def oldest_event_offset(log: Log, partition: int) -> int | None:
+    """The lowest input offset of the kept outputs, None when there is none."""
     found: list[int] = []
     for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS):
         ends = log.ends(channel, partition)
         first = next(log.read(channel, partition, ends.begin, ends.stable), None)
-        found += [] if first is None else [answers(first.headers)]
+        found += [] if first is None else [event_offset(first.headers)]
     return min((offset for offset in found if offset >= 0), default=None)
 
 
 def decided_below(log: Log, partition: int, position: Position | None) -> int:
-    """Everything below this input offset has been decided; without a position, as far as the outputs tell."""
+    """Everything below this input offset has been decided; without a position, as far as the outputs show."""
     if position is not None:
         return position.next_offset
-    found = [last_answered(log, channel, partition) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
+    found = [newest_event_offset(log, channel, partition) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
     return max((offset + 1 for offset in found if offset is not None), default=0)
 
 

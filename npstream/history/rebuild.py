@@ -1,7 +1,7 @@
 """A partition as it was at some offset: a kept snapshot or its beginning, then its events and changes of settings.
 
-The processor is the worker's own, so what it says on the way is what the worker
-said when it came by.
+The processor is the worker's own, so what it publishes on the way is what the
+worker published.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ Seed = Callable[[], Model]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One partition and all that its topics still tell of it. `seed` is the model it was started from, if any."""
+    """One partition and all that its topics still hold of it. `seed` is the model it was started from, if any."""
 
     log: Log
     group: str
@@ -127,7 +127,7 @@ def start_before(past: Past, offset: int) -> Walk:
 
 
 def settings_of(change: Change, name: str) -> PartitionConfig:
-    """The settings that a change record of this partition tells. Raises `StateCorrupt` when they cannot be used."""
+    """The settings in a change record of this partition. Raises `StateCorrupt` when they cannot be used."""
     try:
         config = PartitionConfig.from_dict(change.new)
         EventDecoder(config.events)

@@ -1,4 +1,4 @@
-"""Moving a partition by hand: planned first, with everything it entails, then written in one transaction.
+"""A partition's new position, chosen by hand: planned first, with all that follows, then written in one transaction.
 
 rollback   as it was at a kept checkpoint, an offset or a time; later events are decided again
 fresh      a new model, or one from a file, at a place of choice
@@ -15,7 +15,7 @@ from npstream.errors import StateCorrupt, UsageError
 from npstream.history.audit import Difference, compare_on_the_way
 from npstream.history.from_start import begin_again, nothing_leads_to, require_proof
 from npstream.history.published import decided_below
-from npstream.history.rebuild import Past, Seed, Walk, kept_at, start_before, walk_to
+from npstream.history.rebuild import Past, Walk, cold, kept_at, start_before, walk_to
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.checkpoint import change_record, whole_share
 from npstream.port import Start
@@ -33,10 +33,10 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """One partition's move, ready to be committed.
+class Reposition:
+    """One partition's new position and state, ready to be committed.
 
-    `stood` is the position it was planned from, None when there was none or it
+    `committed` is the position it was planned from, None when there was none or it
     could not be read. `replayed` events were processed in silence to get there.
     """
 
@@ -46,14 +46,16 @@ class Move:
     to: int
     replayed: int
     note: str
-    stood: Position | None
+    committed: Position | None
     share: Share
 
 
-def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: int | None, offset: int | None) -> Move:
+def plan_rollback(
+    past: Past, committed: Position | None, order: Order, checkpoint: int | None, offset: int | None
+) -> Reposition:
     """Back to a kept checkpoint, or to any offset that one leads to. Raises `UsageError` when none does."""
     past.check_topic()
-    origin = decided_below(past.log, past.partition, stood)
+    origin = decided_below(past.log, past.partition, committed)
     to = checkpoint if checkpoint is not None else offset
     assert to is not None
     if to > origin:
@@ -67,27 +69,26 @@ def plan_rollback(past: Past, stood: Position | None, order: Order, checkpoint: 
     began = walk.processor.next_offset
     walk_to(past, walk, to)
     note = f"what was learned from offset {to} on is forgotten"
-    return _move(past, "rollback", walk.processor, origin, to - began, note, stood, order)
+    return _planned(past, "rollback", walk.processor, origin, to - began, note, committed, order)
 
 
-def plan_fresh(past: Past, stood: Position | None, order: Order, config: PartitionConfig, to: int) -> Move:
+def plan_fresh(past: Past, committed: Position | None, order: Order, config: PartitionConfig, to: int) -> Reposition:
     """Start over at an offset with a random start, or with the seed of `past`."""
-    origin = decided_below(past.log, past.partition, stood)
-    seed: Seed | None = past.seed
-    model = None if seed is None else seed()
-    processor = PartitionProcessor.cold(config, past.group, past.topic, past.partition, to, model)
-    note = "everything learned so far is forgotten" + ("" if seed is None else "; the model file takes its place")
-    return _move(past, "fresh", processor, origin, 0, note, stood, order)
+    origin = decided_below(past.log, past.partition, committed)
+    processor = cold(past, config, to)
+    note = "everything learned so far is forgotten" + ("" if past.seed is None else "; the model file takes its place")
+    return _planned(past, "fresh", processor, origin, 0, note, committed, order)
 
 
-def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move:
-    """Go on at a later offset with the model as it is. Raises `UsageError` when that is behind."""
-    origin = decided_below(past.log, past.partition, stood)
+def plan_kept(past: Past, committed: Position | None, order: Order, to: int) -> Reposition:
+    """Go on at a later offset with the model as it is. Raises `UsageError` for an earlier one."""
+    origin = decided_below(past.log, past.partition, committed)
     newest = kept_at(past, None)
     if past.is_recreated:
-        processor = PartitionProcessor.from_snapshot(replace(newest.snapshot, next_offset=to))
+        # The one case in which a model is meant to outlive its topic: the offsets of the old one are given up.
+        processor = processor_of(replace(newest.snapshot, next_offset=to))
         note = "the model is kept; the events topic is a new one, read from here on"
-        return _move(past, "kept", processor, origin, 0, note, stood, order)
+        return _planned(past, "kept", processor, origin, 0, note, committed, order)
     if to < origin:
         raise UsageError(
             f"{past.name}: offset {to} lies before what is decided ({origin}); a model cannot learn events twice: "
@@ -106,12 +107,12 @@ def plan_kept(past: Past, stood: Position | None, order: Order, to: int) -> Move
     processor.skip_to(to)
     note = f"the model is kept; {to - origin} offsets are skipped: never decided, never learned"
     note += f"; it also misses {lost} offsets since its checkpoint, whose events are gone" if lost else ""
-    return _move(past, "kept", processor, origin, replayed, note, stood, order)
+    return _planned(past, "kept", processor, origin, replayed, note, committed, order)
 
 
 def plan_recovery(
-    past: Past, stood: Position | None, order: Order, assumed: PartitionConfig, start: Start
-) -> Move | None:
+    past: Past, committed: Position | None, order: Order, assumed: PartitionConfig, start: Start
+) -> Reposition | None:
     """Bring back a lost position, or a state whose checkpoints are all lost; None when neither is.
 
     `assumed` and `start` are how the partition began, where that is not on record.
@@ -119,19 +120,19 @@ def plan_recovery(
     `UsageError` when it cannot be recomputed.
     """
     past.check_topic()
-    if stood is None:
+    if committed is None:
         return _recover_position(past, order, assumed, start)
-    if past.history.at_or_before(stood.next_offset) is not None:
+    if past.history.at_or_before(committed.next_offset) is not None:
         return None  # a worker finds it
-    return _recover_state(past, stood, order, assumed, start)
+    return _recover_state(past, committed, order, assumed, start)
 
 
-def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start: Start) -> Move | None:
+def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start: Start) -> Reposition | None:
     """Everything on the way is compared with the outputs that are there; None when nothing ever was."""
     newest = past.history.newest
-    answered = decided_below(past.log, past.partition, None)
-    goal = max(answered, 0 if newest is None else newest.next_offset)
-    if newest is None and answered == 0:
+    decided = decided_below(past.log, past.partition, None)
+    goal = max(decided, 0 if newest is None else newest.next_offset)
+    if newest is None and decided == 0:
         return None
     end = past.log.ends(Channel.EVENTS, past.partition).stable
     if goal > end:
@@ -147,20 +148,20 @@ def _recover_position(past: Past, order: Order, assumed: PartitionConfig, start:
     if walk.halted is not None:
         raise walk.halted
     note = f"{compared.equal} published records since offset {began} were reproduced on the way"
-    return _move(past, "recover", walk.processor, goal, goal - began, note, None, order, birth)
+    return _planned(past, "recover", walk.processor, goal, goal - began, note, None, order, birth)
 
 
-def _recover_state(past: Past, stood: Position, order: Order, assumed: PartitionConfig, start: Start) -> Move:
+def _recover_state(past: Past, committed: Position, order: Order, assumed: PartitionConfig, start: Start) -> Reposition:
     """The state that the committed position proves, from the partition's first event."""
-    goal = stood.next_offset
+    goal = committed.next_offset
     walk, birth = _towards(past, goal, assumed, start)
     began = walk.processor.next_offset
-    require_proof(past, walk, _towards(past, goal, assumed, start)[0], stood)
+    require_proof(past, walk, _towards(past, goal, assumed, start)[0], committed)
     note = (
         f"no checkpoint is left: the state was rebuilt from the first event (offset {began}), and its outputs and "
         "digest are those of the committed position"
     )
-    return _move(past, "recover", walk.processor, goal, goal - began, note, stood, order, birth)
+    return _planned(past, "recover", walk.processor, goal, goal - began, note, committed, order, birth)
 
 
 def _towards(past: Past, goal: int, assumed: PartitionConfig, start: Start) -> tuple[Walk, Change | None]:
@@ -179,17 +180,17 @@ def _cannot_recover(past: Past, found: Difference) -> str:
     )
 
 
-def _move(
+def _planned(
     past: Past,
     how: How,
     processor: PartitionProcessor,
     origin: int,
     replayed: int,
     note: str,
-    stood: Position | None,
+    committed: Position | None,
     order: Order,
     birth: Change | None = None,
-) -> Move:
+) -> Reposition:
     newest = past.history.newest
     processor.topic_id = past.log.topic_id()
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
@@ -201,13 +202,13 @@ def _move(
     elif how != "kept":
         old = processor.config if newest is None else PartitionConfig.from_dict(newest.snapshot.params)
         records.append(change_record(processor, old))
-    ring_place = 0 if newest is None else (_newest_place(past, stood) + 1) % order.keep
+    ring_place = 0 if newest is None else (_newest_place(past, committed) + 1) % order.keep
     share = whole_share(processor, ring_place, records)
-    return Move(past.partition, how, origin, processor.next_offset, replayed, note, stood, share)
+    return Reposition(past.partition, how, origin, processor.next_offset, replayed, note, committed, share)
 
 
-def _newest_place(past: Past, stood: Position | None) -> int:
+def _newest_place(past: Past, committed: Position | None) -> int:
     """The ring place written last, which must not be overwritten before the new one is there."""
-    if stood is not None:
-        return stood.pointer.ring_place
+    if committed is not None:
+        return committed.pointer.ring_place
     return max(past.history.snapshots, key=lambda kept: kept.offset).snapshot.ring_place

@@ -1,42 +1,42 @@
-"""Planned moves as text and as JSON."""
+"""Planned repositions as text and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from npstream.history.reposition import Move
+from npstream.history.reposition import Reposition
 
 _SENTENCES = {
     "rollback": "roll back from offset {origin} to offset {to}",
-    "fresh": "stands at offset {origin}, begin anew at offset {to}",
-    "kept": "stands at offset {origin}, go on at offset {to} with the same model",
+    "fresh": "is at offset {origin}, start over at offset {to}",
+    "kept": "is at offset {origin}, go on at offset {to} with the same model",
     "recover": "recover at offset {to}",
 }
 
 
-def moves_json(moves: Sequence[Move], *, executed: bool) -> dict[str, Any]:
+def repositions_json(planned: Sequence[Reposition], *, executed: bool) -> dict[str, Any]:
     """Every number, for scripts."""
     return {
         "executed": executed,
-        "moves": [
+        "partitions": [
             {
-                "partition": move.partition,
-                "how": move.how,
-                "from": move.origin,
-                "to": move.to,
-                "replayed": move.replayed,
-                "decided_again": max(0, move.origin - move.to),
-                "skipped": max(0, move.to - move.origin),
-                "note": move.note,
+                "partition": item.partition,
+                "how": item.how,
+                "from": item.origin,
+                "to": item.to,
+                "replayed": item.replayed,
+                "decided_again": max(0, item.origin - item.to),
+                "skipped": max(0, item.to - item.origin),
+                "note": item.note,
             }
-            for move in moves
+            for item in planned
         ],
     }
 
 
-def moves_text(moves: Sequence[Move], decisions: str, *, executed: bool) -> str:
+def repositions_text(planned: Sequence[Reposition], decisions: str, *, executed: bool) -> str:
     """What happens to each partition and to the decisions topic, in words."""
-    lines = [line for move in moves for line in _lines(move, decisions)]
-    if not moves:
+    lines = [line for item in planned for line in _lines(item, decisions)]
+    if not planned:
         lines.append("nothing to do")
     elif executed:
         lines.append("done: the next worker starts there; `npstream inspect --history` remembers it")
@@ -45,13 +45,13 @@ def moves_text(moves: Sequence[Move], decisions: str, *, executed: bool) -> str:
     return "\n".join(lines)
 
 
-def _lines(move: Move, decisions: str) -> list[str]:
-    replayed = f" ({move.replayed} offsets replayed in silence)" if move.replayed else ""
-    sentence = _SENTENCES[move.how].format(origin=move.origin, to=move.to)
-    lines = [f"partition {move.partition}: {sentence}{replayed}"]
-    if move.to < move.origin:
+def _lines(item: Reposition, decisions: str) -> list[str]:
+    replayed = f" ({item.replayed} offsets replayed in silence)" if item.replayed else ""
+    sentence = _SENTENCES[item.how].format(origin=item.origin, to=item.to)
+    lines = [f"partition {item.partition}: {sentence}{replayed}"]
+    if item.to < item.origin:
         lines.append(
-            f"  up to {move.origin - move.to} events will be decided again; their decisions are published a second "
+            f"  up to {item.origin - item.to} events will be decided again; their decisions are published a second "
             f"time, and those already in {decisions} stay: readers see both"
         )
-    return [*lines, f"  {move.note}"]
+    return [*lines, f"  {item.note}"]

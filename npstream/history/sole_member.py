@@ -1,4 +1,4 @@
-"""Moving a group's positions by hand: join it alone, commit in one transaction, leave.
+"""Committing a group's positions by hand: join it alone, commit in one transaction, leave.
 
 The tool is an ordinary member while it writes, so a worker that starts at the
 same moment is fenced or fences it by the group's own rules; nothing is
@@ -24,25 +24,23 @@ def require_nobody(state: StateReader, group: str, advice: str) -> None:
 def commit_alone(
     broker: Broker,
     partitions: int,
-    stood: Mapping[int, Position | None],
+    committed: Mapping[int, Position | None],
     shares: Sequence[Share],
     clock: Callable[[], float],
     timeout_s: float,
 ) -> None:
-    """Commit the shares as the group's only member; `stood` are the positions they were made from.
+    """Commit the shares as the group's only member; `committed` are the positions they were planned from.
 
     Raises `UsageError` when another worker has joined or a position has moved
     meanwhile; then nothing is committed. Ends the broker in any case.
     """
     try:
         _own_all(broker, partitions, clock() + timeout_s, clock)
-        moved = [
-            partition for partition, position in stood.items() if try_committed(broker.state, partition) != position
-        ]
-        if moved:
-            raise UsageError(
-                f"partition {moved[0]} has moved since it was looked at: stop all workers and run it again"
-            )
+        for partition, position in committed.items():
+            if try_committed(broker.state, partition) != position:
+                raise UsageError(
+                    f"partition {partition} has moved since it was looked at: stop all workers and run it again"
+                )
         broker.commit(shares)
         broker.close(timeout_s)
     finally:
@@ -50,7 +48,7 @@ def commit_alone(
 
 
 def try_committed(state: StateReader, partition: int) -> Position | None:
-    """The committed position; one that cannot be read counts as none, for it is what a move repairs."""
+    """The committed position; one that cannot be read counts as none: a reposition repairs it."""
     try:
         return state.committed(partition)
     except StateCorrupt:

@@ -21,7 +21,7 @@ class BoundedCaller(Generic[T]):
 
     def __init__(self, name: str) -> None:
         self._asked: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
         self._last: Callable[[], None] | None = None
         self.busy = False
         """Whether a call has not come back, as far as is known."""
@@ -30,7 +30,7 @@ class BoundedCaller(Generic[T]):
 
     def _run(self) -> None:
         while (call := self._asked.get()) is not None:
-            self._answers.put(_outcome(call))
+            self._outcomes.put(_outcome(call))
         if self._last is not None:
             _outcome(self._last)
 
@@ -58,7 +58,7 @@ class BoundedCaller(Generic[T]):
 
     def _take(self, timeout_s: float) -> tuple[T | None, BaseException | None] | None:
         try:
-            return self._answers.get(timeout=timeout_s)
+            return self._outcomes.get(timeout=timeout_s)
         except queue.Empty:
             return None
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from npstream.errors import Fatal
 from npstream.kafka.config import KafkaConfig
-from npstream.kafka.connect import shortage
 from npstream.kafka.member import Member
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.rights import require_rights
@@ -54,9 +53,10 @@ class KafkaBroker:
     def _check_topics(self) -> None:
         """Too few partitions of an output topic stop a first start; later, only new ones wait."""
         counts = self.state.partition_counts()
-        lack = shortage(self._config, counts)
-        if lack is not None and not self.state.has_history(counts[Channel.EVENTS]):
-            raise Fatal(lack)
+        narrow = self._config.topics.too_narrow(counts)
+        if narrow and not self.state.has_history(counts[Channel.EVENTS]):
+            name, problem = narrow[0]
+            raise Fatal(f"topic {name!r} {problem}: run `npstream init`, which adds the missing ones")
 
     def _served(self) -> int:
         """How many input partitions all output topics have room for, after both clients have looked again.

@@ -10,7 +10,6 @@ from npstream.kafka.clients import Sink
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.errors import translate
 from npstream.kafka.group import described
-from npstream.records import Channel
 
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
 
@@ -64,14 +63,3 @@ def unreachable(error: KafkaException, config: KafkaConfig, sink: Sink) -> Npstr
         f"cannot reach brokers at {config.bootstrap} within {config.connect_timeout_ms / 1000:g} s: check "
         f"kafka.bootstrap, that the brokers run, and kafka.security.protocol ({error.args[0].str()})"
     )
-
-
-def shortage(config: KafkaConfig, counts: list[int]) -> str | None:
-    """What to say when an output topic has fewer partitions than the input, None when all is well."""
-    for name, count in zip(config.topics.names(), counts, strict=True):
-        if count < counts[Channel.EVENTS]:
-            return (
-                f"topic {name!r} has {count} partitions, {config.topics.events!r} has {counts[Channel.EVENTS]}: "
-                "run `npstream init`, which adds the missing ones"
-            )
-    return None

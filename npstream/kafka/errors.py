@@ -87,7 +87,7 @@ _RETRYABLE = {
     KafkaError._TRANSPORT: "brokers at {bootstrap} cannot be reached: check that they run and that the network is up",
     KafkaError._ALL_BROKERS_DOWN: "all brokers at {bootstrap} are down: check that they run",
     KafkaError._RESOLVE: "the broker name in {bootstrap} cannot be resolved: check kafka.bootstrap and DNS",
-    KafkaError._TIMED_OUT: "brokers at {bootstrap} did not answer in time",
+    KafkaError._TIMED_OUT: "brokers at {bootstrap} did not respond in time",
     # A static member may go on believing that it owns its partitions, so everything must go.
     KafkaError._MAX_POLL_EXCEEDED: (
         "the worker was busy for longer than max_poll_interval_ms and has left the group: raise "

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 
-from npstream.errors import Retryable
+from npstream.errors import Retryable, plural
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
 from npstream.kafka.config import KafkaConfig, common_settings, member_settings
 from npstream.kafka.connect import events_topic_id
@@ -82,12 +82,12 @@ class Member:
         """
         metadata = self._consumer.consumer_group_metadata()
         if self._consumer.memberid() != self._member_id:
-            raise Retryable("committing: the group has moved on without this worker: reset and restore")
+            raise Retryable("committing: the group has moved on without this worker: the session is restarted")
         return metadata
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
         """Wait for records, at most `timeout_s`; ownership changes reach the listener on the way."""
-        self._let_go.clear()
+        self._let_go.clear()  # both are about messages that one poll fetched before ownership changed in it
         self._rewind.clear()
         self._report_unreadable()
         with translated("looking at the group", self._config):
@@ -95,7 +95,7 @@ class Member:
             self._pause_in_client()
         with translated("reading events", self._config):
             messages = self._consume(max_records, timeout_s)
-            self._raise_kept()
+            self._raise_kept()  # before the messages are used: whose they are is unclear now
             batches = self._batches(messages)
         self._raise_kept()
         return batches
@@ -194,7 +194,7 @@ class Member:
         if records[0].offset < expected:
             raise Retryable(
                 f"{self._topic}/{partition}: the client went back from offset {expected} to {records[0].offset}: "
-                "reset and restore"
+                "the session is restarted"
             )
         self._next_offsets[partition] = records[-1].offset + 1
         return True
@@ -238,10 +238,12 @@ class Member:
             served = self._served() if partitions else 0
             starts = self._ask_starts([partition for partition in partitions if partition < served])
             starts |= dict.fromkeys(partition for partition in partitions if partition >= served)
+            # One that is not to be read is assigned as well, at the end and paused: it stays ours.
             consumer.incremental_assign(
                 [TopicPartition(self._topic, p, OFFSET_END if s is None else s) for p, s in starts.items()]
             )
             self._next_offsets |= {p: -1 if s is None else s for p, s in starts.items()}
+            # Given away and received again within one poll: the messages of this poll are from before.
             self._rewind |= self._let_go & starts.keys()
             for partition in partitions:
                 if partition >= served:
@@ -259,7 +261,7 @@ class Member:
             self._waiting.add(partition)
             self._listener.on_waiting(
                 partition,
-                f"{self._topic}/{partition} is new and the output topics have only {served} partitions: run "
+                f"{self._topic}/{partition} is new and the output topics have only {plural(served, 'partition')}: run "
                 "`npstream init`, which adds the missing ones; it is then taken up without a restart",
             )
 
@@ -268,7 +270,7 @@ class Member:
         self._release(consumer, revoked, partitions, lambda listener: listener.on_revoked(sorted(partitions)))
 
     def _on_lost(self, consumer: Consumer, lost: list[TopicPartition]) -> None:
-        """Whoever has lost the membership has lost every partition, also those that the list leaves out."""
+        """A lost membership means every partition is lost, also those that the list leaves out."""
         partitions = sorted(self._next_offsets)
         self._release(consumer, lost, partitions, lambda listener: listener.on_lost(partitions))
 
@@ -280,6 +282,7 @@ class Member:
         notify: Callable[[Listener], None],
     ) -> None:
         with self._keeping():
+            # First the listener: on revoke it still commits as their owner, and the group waits for the unassign.
             if partitions and self._listener is not None and self._kept is None:
                 notify(self._listener)
             for partition in partitions:

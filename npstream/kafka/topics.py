@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from npstream.errors import plural
 from npstream.records import Channel, Topics
 
 _FOREVER = str(2**63 - 1)
@@ -56,7 +57,8 @@ class Create:
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name}={value}" for name, value in self.config.items())
-        return f"create topic {self.topic}: {self.partitions} partitions, {self.replication} replicas, {settings}"
+        size = f"{plural(self.partitions, 'partition')}, {plural(self.replication, 'replica')}"
+        return f"create topic {self.topic}: {size}, {settings}"
 
 
 @dataclass(frozen=True, slots=True)

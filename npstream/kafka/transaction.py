@@ -1,7 +1,7 @@
 """The transactional producer of one worker: what a commit sends, and when it is over.
 
 No producer survives an error: librdkafka speaks a protocol in which a late
-answer may end a later transaction, so after anything unclear the next
+response may end a later transaction, so after anything unclear the next
 transaction belongs to a new producer.
 """
 
@@ -89,12 +89,12 @@ class Publisher:
         if not self._usable:
             raise Retryable("the transactional producer has failed before: build a new broker")
         if not shares:
-            return dict
+            return dict  # nothing to publish needs no transaction
         with self._giving_up():
             self._begin(shares, group_metadata)
-        return lambda: self._land(shares, group_metadata)
+        return lambda: self._finish(shares, group_metadata)
 
-    def _land(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
+    def _finish(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> dict[int, Pointer]:
         """A rebalance that overtakes the offsets on their way makes them stale, not wrong: publish again.
 
         The partitions are still ours, since they can only be taken away inside a
@@ -138,35 +138,32 @@ class Publisher:
         failpoints.hit("begin")
         firsts = {share.partition: self._try_send(share) for share in shares}
         self.produce_s += time.monotonic() - self._began
+        # Asked for now: with older metadata a worker that the group has dropped could commit.
         metadata = group_metadata()
-        self._caller.start(lambda: self._finish(shares, firsts, metadata))
+        self._caller.start(lambda: self._complete(shares, firsts, metadata))
 
-    def _finish(
+    def _complete(
         self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
     ) -> dict[int, Pointer]:
-        """On the caller's thread, while the worker's own may compute."""
+        """Steps 2 to 4, on the caller's thread, while the worker's own may compute."""
         try:
-            return self._wait_out(shares, firsts, metadata)
+            if any(share.chunks for share in shares):
+                # Only a delivered chunk has an offset to point to. Outputs need no wait: the commit includes one.
+                self._flush()
+                failpoints.hit("after_flush")
+            pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
+            offsets = [self._offset(share, pointers[share.partition]) for share in shares]
+            failpoints.hit("before_send_offsets")
+            self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
+            _require_delivered(shares, firsts)
+            failpoints.hit("after_send_offsets")
+            failpoints.hit("before_commit")
+            self._commit()
+            self._open = False
+            failpoints.hit("after_commit")
+            return pointers
         finally:
             self._ended = time.monotonic()
-
-    def _wait_out(
-        self, shares: Sequence[Share], firsts: Mapping[int, list[Message]], metadata: Any
-    ) -> dict[int, Pointer]:
-        if any(share.chunks for share in shares):
-            self._flush()
-            failpoints.hit("after_flush")
-        pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
-        offsets = [self._offset(share, pointers[share.partition]) for share in shares]
-        failpoints.hit("before_send_offsets")
-        self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
-        _require_delivered(shares, firsts)
-        failpoints.hit("after_send_offsets")
-        failpoints.hit("before_commit")
-        self._commit()
-        self._open = False
-        failpoints.hit("after_commit")
-        return pointers
 
     def _try_send(self, share: Share) -> list[Message]:
         """As `_send`; a record that the client does not take is an error of its partition, not of the transaction."""
@@ -236,6 +233,7 @@ class Publisher:
                 self._producer.commit_transaction(min(_SLICE_S, self._left_s()))
                 return
             except KafkaException as error:
+                # A timeout does not say whether it is committed; the same call asks for the same transaction again.
                 found = kafka_error(error)
                 if found is None or not found.retriable():
                     raise
@@ -246,7 +244,7 @@ class Publisher:
         if left_s <= 0:
             raise Retryable(
                 f"a transaction did not end within {self._timeout_s:g} s: brokers at {self._config.bootstrap} are slow "
-                "or gone; what became of it is read from the log after a reset"
+                "or gone; what became of it is read from the log after a restart of the session"
             )
         return left_s
 
@@ -259,7 +257,7 @@ class Publisher:
         found = kafka_error(error)
         open_s = (self._ended or time.monotonic()) - self._began
         if found is not None and found.code() in FENCED and open_s >= self._timeout_s:
-            return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: reset and restore")
+            return Retryable(f"a transaction was open for {open_s:.1f} s and the brokers aborted it: restart")
         return translate(found or error, doing, self._config, partition)
 
     def close(self, timeout_s: float) -> None:
@@ -298,6 +296,6 @@ def _require_delivered(shares: Sequence[Share], firsts: Mapping[int, list[Messag
     for share in shares:
         reports = firsts[share.partition]
         if share.chunks and not reports:
-            raise Retryable(f"partition {share.partition}: a snapshot chunk was not reported: reset and restore")
+            raise Retryable(f"partition {share.partition}: a snapshot chunk was not reported: the session is restarted")
         if reports and (error := reports[0].error()) is not None:
             raise KafkaException(error)

@@ -1,8 +1,8 @@
 """The decision boundary of a two-feature model, drawn on request.
 
-A model belongs to the worker's thread. Whoever wants to see one leaves a wish;
-the worker answers between two turns with the model's bytes, from which a copy
-is made here. Without a wish the worker pays one look at an empty set a turn.
+A model belongs to the worker's thread. Whoever wants to see one leaves a request;
+the worker replies between two turns with the model's bytes, from which a copy
+is made here. Without a request the worker pays one look at an empty set per turn.
 """
 
 import threading
@@ -19,17 +19,17 @@ GRID = 41
 _SPREAD = 3.0
 """Deviations shown on each side of the mean."""
 _ASKERS_MAX = 4
-"""Who waits keeps a thread of the HTTP side busy; more are sent away at once."""
+"""Whoever waits keeps a thread of the HTTP side busy; more than this are refused at once."""
 
 
 class ModelDesk:
-    """Where wishes and answers meet."""
+    """Where requests and replies meet."""
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
         self._waiting = threading.BoundedSemaphore(_ASKERS_MAX)
         self._changed = threading.Condition()
-        self._answer: tuple[Params, bytes] | None = None
+        self._reply: tuple[Params, bytes] | None = None
         self.wanted: frozenset[int] = frozenset()
 
     def ask(self, partition: int, timeout_s: float) -> Model | None:
@@ -46,21 +46,21 @@ class ModelDesk:
             return None
         try:
             with self._changed:
-                self._answer = None
+                self._reply = None
                 self.wanted = frozenset({partition})
-                self._changed.wait_for(lambda: self._answer is not None, timeout_s)
+                self._changed.wait_for(lambda: self._reply is not None, timeout_s)
                 self.wanted = frozenset()
-                found, self._answer = self._answer, None
+                found, self._reply = self._reply, None
         finally:
             self._asking.release()
         return None if found is None else Model.from_bytes(*found)
 
-    def answer(self, partition: int, params: Params, state: bytes) -> None:
-        """Called by the worker; an answer nobody waits for any more is dropped."""
+    def deliver(self, partition: int, params: Params, state: bytes) -> None:
+        """Called by the worker; a reply that nobody waits for any more is dropped."""
         with self._changed:
             if partition in self.wanted:
                 self.wanted = frozenset()
-                self._answer = (params, state)
+                self._reply = (params, state)
                 self._changed.notify_all()
 
 

@@ -1,4 +1,4 @@
-"""Everything an operator sees of one worker, behind one HTTP port."""
+"""Everything an operator sees of one worker, on one HTTP port."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import orjson
 
 from npstream.monitor.boundary import boundary
 from npstream.monitor.document import status_document
-from npstream.monitor.http import Answer, HttpServer, Query, text
+from npstream.monitor.http import HttpServer, Query, Response, text
 from npstream.monitor.lag import Lag, LagWatch
 from npstream.monitor.metrics import CONTENT_TYPE
 from npstream.monitor.page import live_page, page_policy
@@ -31,7 +31,7 @@ _MODEL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """Where to answer, and when to worry.
+    """Where to serve, and when something is wrong.
 
     start_s    a start may take this long: /livez is green and the watchdog waits. A cold compile takes 20 to 90 s on a
                calm machine, several times that on a throttled one, and a kill in the middle of it keeps nothing
@@ -99,7 +99,7 @@ class Dashboard:
         return self._server.url
 
     def start(self) -> None:
-        """Begin to answer, to ask for lags and to watch the loop."""
+        """Begin to serve, to ask for lags and to watch the loop."""
         self._server.start()
         self._watchdog.start()
         if self._lag is not None:
@@ -113,7 +113,7 @@ class Dashboard:
         self._server.stop(_STOP_S)
 
     def status(self) -> dict[str, Any]:
-        """The status as `/status` tells it; for any thread."""
+        """The status as `/status` shows it; for any thread."""
         age_s = self._recorder.pulse.age_s()
         document = status_document(
             self._identity, self._recorder.board.current, self._lags(), self._clock(), age_s, self._ready()
@@ -130,24 +130,24 @@ class Dashboard:
     def _ready(self) -> bool:
         return self._recorder.board.current.ready(self._clock(), self._config.grace_s)
 
-    def _page(self, query: Query) -> Answer:
-        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", live_page(), page_policy())
+    def _page(self, query: Query) -> Response:
+        return Response(HTTPStatus.OK, "text/html; charset=utf-8", live_page(), page_policy())
 
-    def _startz(self, query: Query) -> Answer:
+    def _startz(self, query: Query) -> Response:
         pulse = self._recorder.pulse
         if pulse.started:
             return text(HTTPStatus.OK, "started")
         wait = f"starting for {pulse.start_s():.0f} s: the loop has not turned yet"
         return text(HTTPStatus.SERVICE_UNAVAILABLE, wait)
 
-    def _livez(self, query: Query) -> Answer:
+    def _livez(self, query: Query) -> Response:
         pulse = self._recorder.pulse
         age_s = pulse.age_s()
         if age_s < self._config.max_age_s or (not pulse.started and pulse.start_s() < self._config.start_s):
             return text(HTTPStatus.OK, "alive")
         return text(HTTPStatus.SERVICE_UNAVAILABLE, f"the loop has not turned for {age_s:.0f} s")
 
-    def _readyz(self, query: Query) -> Answer:
+    def _readyz(self, query: Query) -> Response:
         if self._ready():
             return text(HTTPStatus.OK, "ready")
         unsettled = [
@@ -157,16 +157,16 @@ class Dashboard:
         ]
         return text(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(unsettled) or "not yet assigned any partition")
 
-    def _metrics(self, query: Query) -> Answer:
+    def _metrics(self, query: Query) -> Response:
         age_s = self._recorder.pulse.age_s()
         status = self._recorder.board.current
         body = self._recorder.metrics.render(status, self._lags(), self._clock(), age_s, self._ready())
-        return Answer(HTTPStatus.OK, CONTENT_TYPE, body)
+        return Response(HTTPStatus.OK, CONTENT_TYPE, body)
 
-    def _status(self, query: Query) -> Answer:
-        return Answer(HTTPStatus.OK, _JSON, orjson.dumps(self.status()))
+    def _status(self, query: Query) -> Response:
+        return Response(HTTPStatus.OK, _JSON, orjson.dumps(self.status()))
 
-    def _boundary(self, query: Query) -> Answer:
+    def _boundary(self, query: Query) -> Response:
         owned = {str(number): known for number, known in self._owned().items()}
         known = owned.get(query.get("partition", ""))
         if known is None or known.reading is None:
@@ -179,4 +179,4 @@ class Dashboard:
         model = self._recorder.desk.ask(known.partition, _MODEL_S)
         if model is None:
             return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")
-        return Answer(HTTPStatus.OK, _JSON, orjson.dumps(boundary(model)))
+        return Response(HTTPStatus.OK, _JSON, orjson.dumps(boundary(model)))

@@ -1,4 +1,4 @@
-"""How far a group is behind, asked from outside: for a person at a terminal, not for a running worker."""
+"""The lag of a group, seen from outside: for a person at a terminal, not for a running worker."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _HEADER = ("partition", "committed", "end", "records", "seconds", "held back")
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class PartitionLag:
     """One partition.
 
     committed  the group's offset, None before its first start
     end        the stable end: what can be read by anybody who waits for transactions
     records    offsets between the two; 0 when no record is left in between
     seconds    how long the oldest of them has waited, by its own timestamp; None when that is no time of arrival
-    held_back  offsets behind the stable end, held by a transaction that is not decided
+    held_back  offsets beyond the stable end, held by a transaction that is not decided
     """
 
     partition: int
@@ -31,18 +31,18 @@ class Behind:
     held_back: int
 
 
-def behind(log: Log, state: StateReader, partitions: Iterable[int], start: Start, now_ms: int) -> list[Behind]:
-    """How far each partition is behind; one without a position is measured from where it would start."""
-    return [_behind(log, state, partition, start, now_ms) for partition in partitions]
+def group_lag(log: Log, state: StateReader, partitions: Iterable[int], start: Start, now_ms: int) -> list[PartitionLag]:
+    """The lag of each partition; one without a position is measured from where it would start."""
+    return [_lag_of(log, state, partition, start, now_ms) for partition in partitions]
 
 
-def _behind(log: Log, state: StateReader, partition: int, start: Start, now_ms: int) -> Behind:
+def _lag_of(log: Log, state: StateReader, partition: int, start: Start, now_ms: int) -> PartitionLag:
     position = state.committed(partition)
     at = log.offset_at(partition, start) if position is None else position.next_offset
     ends = log.ends(Channel.EVENTS, partition)
     # The end of a log may hold marks of transactions only: an idle partition must not look late.
     first = next(log.read(Channel.EVENTS, partition, at, ends.stable), None) if at < ends.stable else None
-    return Behind(
+    return PartitionLag(
         partition=partition,
         committed=None if position is None else position.next_offset,
         end=ends.stable,
@@ -52,7 +52,7 @@ def _behind(log: Log, state: StateReader, partition: int, start: Start, now_ms: 
     )
 
 
-def behind_json(found: list[Behind]) -> dict[str, Any]:
+def lag_json(found: list[PartitionLag]) -> dict[str, Any]:
     """Every number, and the sums; the seconds of the whole are those of the latest, not known when one's are not."""
     seconds = [item.seconds for item in found]
     return {
@@ -62,8 +62,8 @@ def behind_json(found: list[Behind]) -> dict[str, Any]:
     }
 
 
-def behind_text(found: list[Behind]) -> str:
-    """A line a partition, and the whole group."""
+def lag_text(found: list[PartitionLag]) -> str:
+    """One line per partition, and the whole group."""
     rows = [
         [
             str(item.partition),
@@ -72,7 +72,7 @@ def behind_text(found: list[Behind]) -> str:
         ]
         for item in found
     ]
-    total = behind_json(found)
+    total = lag_json(found)
     held_back = sum(item.held_back for item in found)
     rows.append(["all", "", "", str(total["records"]), _seconds(total["seconds"]), str(held_back)])
     return text_table(_HEADER, rows)

@@ -8,8 +8,8 @@
     /boundary  JSON, `?partition=0`: margins of a two-feature model over a grid
     /          the live page
 
-It reads values the worker has put up and never waits for the worker, `/boundary`
-excepted, for a bounded time. Slow clients keep nobody waiting but themselves.
+It reads values that the worker has put up. Only `/boundary` waits for the worker,
+for a bounded time. Slow clients keep nobody waiting but themselves.
 """
 
 import threading
@@ -39,7 +39,7 @@ _TICK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """What to send back."""
 
     status: HTTPStatus
@@ -49,12 +49,12 @@ class Answer:
 
 
 Query = Mapping[str, str]
-Route = Callable[[Query], Answer]
+Route = Callable[[Query], Response]
 
 
-def text(status: HTTPStatus, message: str) -> Answer:
-    """A plain one-line answer."""
-    return Answer(status, "text/plain; charset=utf-8", f"{message}\n".encode())
+def text(status: HTTPStatus, message: str) -> Response:
+    """A plain one-line response."""
+    return Response(status, "text/plain; charset=utf-8", f"{message}\n".encode())
 
 
 class HttpServer:
@@ -84,11 +84,11 @@ class HttpServer:
         return f"http://{host}:{self.port}/"
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Begin to serve."""
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Answer no more and give the port back."""
+        """Stop serving and give the port back."""
         if self._thread.is_alive():
             self._server.stop()
             self._thread.join(timeout_s)
@@ -137,7 +137,7 @@ class _Server(HTTPServer):
         super().__init__(address, BaseHTTPRequestHandler)  # unused: `_exchange` builds its own
 
     def serve(self) -> None:
-        """Until told to stop."""
+        """Until `stop` is called."""
         self._selector.register(self.socket, EVENT_READ, None)
         while not self._stopping.is_set():
             for key, _ in self._selector.select(_TICK_S):
@@ -176,7 +176,7 @@ class _Server(HTTPServer):
             request.connection.settimeout(_EXCHANGE_S)
             _Handler(bytes(request.head), request.connection, request.address, self)
         except OSError:
-            # A client that goes away in the middle is none of our business.
+            # A client that goes away in the middle is not an error of ours.
             structlog.get_logger("npstream.monitor").debug("http client failed", exc_info=True)
         finally:
             self._end(request)
@@ -216,25 +216,25 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         try:
             with self.server.connections.at_work(self.connection):
-                answer = route(query)
+                response = route(query)
         except Exception:
             structlog.get_logger("npstream.monitor").exception("http request failed", path=parts.path)
-            answer = text(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; the worker's log says why")
-        self._send(answer)
+            response = text(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; the worker's log says why")
+        self._send(response)
 
     do_HEAD = do_GET
 
-    def _send(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
+    def _send(self, response: Response) -> None:
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
+        self.send_header("Content-Length", str(len(response.body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Content-Security-Policy", answer.policy)
+        self.send_header("Content-Security-Policy", response.policy)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self.wfile.write(response.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """No access log: a probe every few seconds is no news."""
+        """No access log: a probe comes every few seconds."""

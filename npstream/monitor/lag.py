@@ -1,4 +1,4 @@
-"""How far behind a partition is: in records and in seconds, aware of transactions.
+"""The lag of a partition: in records and in seconds, aware of transactions.
 
 The ends of the log are asked for every few seconds on a thread of its own, with
 clients of its own, so that neither a slow broker nor a dead one is felt by the
@@ -26,7 +26,7 @@ INTERVAL_S = 5.0
 _DUTY, _INTERVAL_MAX_S = 10, 30.0
 """A round that takes long is followed by a pause ten times as long, within reason."""
 _KEEP_S = 60.0
-"""Answers older than this, because brokers are away, are no longer shown."""
+"""Ends older than this, because brokers are away, are no longer shown."""
 _FIRST_LOG_MS = 1_293_840_000_000
 """1 January 2011, when Kafka was first released: no record has waited in a log for longer."""
 _SKEW_MS = 60_000
@@ -87,10 +87,10 @@ class _Seen:
 
 
 class LagWatch:
-    """Asks for ends and tells lags. `lags` may be called from any thread.
+    """Asks for ends and computes lags. `lags` may be called from any thread.
 
     `connect` opens a log; `owned` returns the partitions to look at; `clock` is
-    monotonic, `wall` seconds since the epoch. `stuck` tells which of the topics that a
+    monotonic, `wall` seconds since the epoch. `stuck` finds which of the topics that a
     worker reads, events and checkpoints, are held back by a transaction that hangs.
     """
 
@@ -119,7 +119,7 @@ class LagWatch:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Ask no more; waits at most `timeout_s` for an answer that is on its way."""
+        """Ask no more; waits at most `timeout_s` for a request that is on its way."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)

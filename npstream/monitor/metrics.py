@@ -1,6 +1,6 @@
 """The exporter: `observe.METRICS` as a Prometheus registry of its own.
 
-The worker's thread updates once a batch; what only depends on the time is
+The worker's thread updates once per batch; what only depends on the time is
 brought up to date by the scrape.
 """
 

@@ -103,7 +103,7 @@ class PartitionMetrics:
         self._checkpoint_written.inc(saved_bytes)
 
     def update(self, status: PartitionStatus) -> None:
-        """Count what was added since the last reading, and show how the partition stands."""
+        """Count what was added since the last reading, and show the partition's state."""
         after = status.reading
         assert after is not None
         self._count(self._seen or after, after)

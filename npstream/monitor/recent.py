@@ -41,7 +41,7 @@ class Recent:
 
 
 class Stillness:
-    """Tells when a value that should move with every few labels has stopped moving."""
+    """Finds out when a value that should move with every few labels has stopped moving."""
 
     def __init__(self) -> None:
         self._value: float | None = None

@@ -1,4 +1,4 @@
-"""The observer behind the dashboard: what the worker tells goes to the pulse, the board and the metrics."""
+"""The observer of the dashboard: what the worker reports goes to the pulse, the board and the metrics."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Literal
@@ -93,7 +93,7 @@ class Recorder(Observer):
 
     def shown_model(self, partition: int, params: Any, state: bytes) -> None:
         """Hand the model to whoever asked."""
-        self.desk.answer(partition, params, state)
+        self.desk.deliver(partition, params, state)
 
     def aborted(self, cause: str) -> None:
         """Count it."""

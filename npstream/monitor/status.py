@@ -13,7 +13,7 @@ from npstream.observe import Reading
 from npstream.records import Phase
 
 _JOIN_S = 10.0
-"""A member that was told of no partition this long after its first poll is a stable member with none."""
+"""A member that has been assigned nothing this long after its first poll is a stable member with no partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class WorkerStatus:
 
     partitions: Mapping[int, PartitionStatus] = field(default_factory=dict)
     first_poll_at: float | None = None
-    told_ownership: bool = False
+    knows_ownership: bool = False
     unsettled_since: float | None = None
     was_ready: bool = False
     transactions: int = 0
@@ -79,17 +79,17 @@ class WorkerStatus:
     rebalances: int = 0
 
     def paused(self) -> int:
-        """How many partitions stand still."""
+        """How many partitions are paused."""
         return sum(status.phase is Phase.PAUSED for status in self.partitions.values())
 
     def settled(self, now: float) -> bool:
         """A first poll has returned, and every partition is live or waits for an operator.
 
-        A paused partition does not hold up a rollout: an alert tells of it.
+        A paused partition does not hold up a rollout: an alert reports it.
         """
         if self.first_poll_at is None:
             return False
-        if not self.partitions and not self.told_ownership:
+        if not self.partitions and not self.knows_ownership:
             return now - self.first_poll_at >= _JOIN_S
         return all(status.phase in (Phase.LIVE, Phase.PAUSED) for status in self.partitions.values())
 
@@ -122,8 +122,8 @@ class StatusBoard:
             self._publish()
 
     def rebalanced(self) -> None:
-        """Ownership was told, be it of nothing."""
-        self._publish(told_ownership=True, rebalances=self.current.rebalances + 1)
+        """The group has assigned, revoked or taken partitions, or none."""
+        self._publish(knows_ownership=True, rebalances=self.current.rebalances + 1)
 
     def restoring(self, partition: int) -> None:
         """A partition is new here."""
@@ -135,7 +135,7 @@ class StatusBoard:
         self._put(known, restores=self.current.restores + 1)
 
     def replaying(self, reading: Reading) -> None:
-        """Where a partition that was restored, or replays, stands."""
+        """The state of a partition that was restored, or replays."""
         known = self._get(reading.partition)
         since = known.since if known.phase is reading.phase else self._clock()
         self._watch(reading)
@@ -154,7 +154,7 @@ class StatusBoard:
         self._transactions += 1
 
     def observed(self, reading: Reading, checkpoint_bytes: int) -> PartitionStatus:
-        """How a partition stands after commits; `checkpoint_bytes` is 0 when no snapshot was among them.
+        """A partition after commits; `checkpoint_bytes` is 0 when no snapshot was among them.
 
         Shown after the next poll, so that this costs the same however many partitions are owned.
         """
@@ -177,7 +177,7 @@ class StatusBoard:
         return known
 
     def paused(self, partition: int, reason: str) -> None:
-        """A partition stands still until an operator acts."""
+        """A partition is paused until an operator acts."""
         self._put(replace(self._get(partition), phase=Phase.PAUSED, since=self._clock(), reason=reason))
 
     def released(self, partition: int) -> None:
@@ -194,7 +194,7 @@ class StatusBoard:
         for partition in tuple(self._partitions):
             self._drop(partition)
         self._publish(
-            told_ownership=False,
+            knows_ownership=False,
             first_poll_at=None,
             session_restarts=self.current.session_restarts + 1,
             last_restart=cause,

@@ -1,7 +1,7 @@
 """A stuck log, named: a transaction that nobody ends holds back every read_committed reader in silence.
 
-The stable end stands still behind the high watermark. That is normal for as
-long as a transaction may last; beyond it, somebody has to act.
+The stable end stays below the high watermark. That is normal for as long as a
+transaction may last; after that an operator has to act.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ BROKER_CHECK_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """One partition whose stable end has not moved though records wait behind it."""
+    """One partition whose stable end has not moved though there are records after it."""
 
     place: Place
     topic: str
@@ -32,7 +32,7 @@ class Stuck:
     def __str__(self) -> str:
         tool = "kafka-transactions.sh --bootstrap-server ADDRESS"
         return (
-            f"{self.topic}/{self.partition} is stuck: readers have stood at offset {self.stable} for "
+            f"{self.topic}/{self.partition} is stuck: readers have been held at offset {self.stable} for "
             f"{self.seconds:.0f} s while the log goes on to {self.high}: a transaction hangs. "
             f"Look for it with `{tool} find-hanging --broker-id ID`; if it is listed there, and not just long, end it "
             f"with `{tool} abort --topic {self.topic} --partition {self.partition} --start-offset {self.stable}`"
@@ -40,7 +40,7 @@ class Stuck:
 
 
 def threshold_s(transaction_timeout_ms: int) -> float:
-    """How long a stable end may stand still before it counts as stuck."""
+    """How long a stable end may stay where it is before it counts as stuck."""
     return transaction_timeout_ms / 1000 + BROKER_CHECK_S
 
 
@@ -55,7 +55,7 @@ class StuckWatch:
     def look(self, now_s: float, ends: Mapping[Place, Ends]) -> list[Stuck]:
         """Note the ends as they are now; returns every partition that has been stuck for too long."""
         self._since = {
-            place: self._standing(place, found.stable, now_s)
+            place: self._since_of(place, found.stable, now_s)
             for place, found in ends.items()
             if found.stable < found.high
         }
@@ -69,6 +69,6 @@ class StuckWatch:
         """Start over: while nobody could look, brokers may have been away and could not end anything either."""
         self._since = {}
 
-    def _standing(self, place: Place, stable: int, now_s: float) -> tuple[int, float]:
+    def _since_of(self, place: Place, stable: int, now_s: float) -> tuple[int, float]:
         before = self._since.get(place)
         return before if before is not None and before[0] == stable else (stable, now_s)

@@ -97,13 +97,13 @@ class Watchdog:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
     def limit_s(self) -> float:
-        """How long the loop may stand still now."""
+        """How long the loop may go without a turn now."""
         return self._stuck_s if self._pulse.started else max(self._stuck_s, self._start_s)
 
     def _watch(self) -> None:

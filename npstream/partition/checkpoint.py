@@ -30,7 +30,7 @@ def change_record(processor: PartitionProcessor, old: PartitionConfig | None) ->
 
 
 def whole_share(processor: PartitionProcessor, ring_place: int, changes: Sequence[Pair]) -> Share:
-    """What makes a state durable on its own: a snapshot, the position it stands at, further records; no outputs."""
+    """What makes a state durable on its own: a snapshot, its position, further records; no outputs."""
     chunks, pointer = snapshot_chunks(processor, ring_place)
     position = Position(processor.next_offset, pointer, processor.proof())
     return Share(processor.partition, (), position, tuple(chunks), tuple(changes))

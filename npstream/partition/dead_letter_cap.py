@@ -30,7 +30,7 @@ class DeadLetterCap:
         return True
 
     def exceeded(self, name: str, offset: int, reason: str) -> StateCorrupt:
-        """What to tell the operator when a dead letter was not admitted.
+        """The error for the operator when a dead letter was not admitted.
 
         A restart alone meets the same events with the same counts, and pauses again: the way on is a higher cap.
         """

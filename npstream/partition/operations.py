@@ -73,7 +73,7 @@ class Plan:
 
 
 def all_labelled(x: npt.NDArray[np.float32], score: npt.NDArray[np.float64], y: npt.NDArray[np.int8]) -> Operations:
-    """The plan of the commonest batch, every event with its label, without a Python step an event."""
+    """The plan of the commonest batch, every event with its label, without a Python step per event."""
     n = len(y)
     return Operations(np.full(n, Op.SCORE_LEARN, np.int8), x, score, y, np.full(n, -1, np.int32))
 

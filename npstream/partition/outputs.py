@@ -30,7 +30,7 @@ class OutputBuilder:
     def decisions(
         self, records: Sequence[Record], ids: Sequence[EventId | None], outcome: Outcome, events: Sequence[int]
     ) -> list[Output]:
-        """One decision for each event in `events`; row i of the outcome answers `events[i]`."""
+        """One decision for each event in `events`; row i of the outcome is for `events[i]`."""
         if not events:
             return []
         # Events come in order and once each, so as many as there are records are all of them.
@@ -56,13 +56,13 @@ class OutputBuilder:
 
     def bad(self, record: Record, decoded: Decoded, event: int) -> list[Output]:
         """The dead letter of a bad event and, where it is asked for and the id is known, a decision all the same."""
-        letter = dead_letter(record, decoded.errors[event], self._topic, self._partition)
+        refused = dead_letter(record, decoded.errors[event], self._topic, self._partition)
         identity = decoded.bad_ids.get(event)
         if self._on_bad_event == "none" or identity is None:
-            return [letter]
+            return [refused]
         # No model took part, so it has learned nothing for this decision: t is 0 however the events were batched.
-        answer = int(self._on_bad_event)
-        decision = Decision(identity, answer, "invalid", None, None, self._tau, None, None, 0, self._model)
+        default = int(self._on_bad_event)
+        decision = Decision(identity, default, "invalid", None, None, self._tau, None, None, 0, self._model)
         headers = decision_headers(record.offset, record.headers)
         timestamp_ms = published_timestamp(record.timestamp_ms)
-        return [letter, Output(Channel.DECISIONS, record.key, encode_decision(decision), headers, timestamp_ms)]
+        return [refused, Output(Channel.DECISIONS, record.key, encode_decision(decision), headers, timestamp_ms)]

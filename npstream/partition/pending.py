@@ -6,7 +6,7 @@ published decision, which the kernel writes and reads by slot. Order is the
 order of parking; a slot is only an address and never influences anything, so a
 restored buffer may use other slots than the one that was saved.
 
-Beside the buffer two short memories tell the fates of labels apart: ids whose
+Beside the buffer two short memories say what became of a label's event: ids whose
 observation is gone (labelled: a second label is a duplicate; expired: it is
 late), and labels that came before their observation (early).
 """

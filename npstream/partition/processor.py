@@ -103,6 +103,7 @@ class PartitionProcessor:
             return Step([], self._next_offset)
         assert records[0].offset >= self._next_offset, (self.name, records[0].offset, self._next_offset)
         decoded = self._decoder.decode(records)
+        # While something waits, an event may let it expire, so the events must be taken one by one.
         if decoded.kinds.count(Kind.LABELLED) == len(records) and not len(self.pending):
             outputs, done = self._process_labelled(records, decoded), len(records)
         else:
@@ -111,12 +112,13 @@ class PartitionProcessor:
         if done == len(records):
             self._next_offset = records[-1].offset + 1
             return Step(outputs, self._next_offset)
+        # Cut short by the cap: the bad event is not taken, so that a raised cap goes on with it.
         self._next_offset = records[done].offset
         reason = decoded.errors[done].reason
         return Step(outputs, self._next_offset, self._cap.exceeded(self.name, self._next_offset, reason))
 
     def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
-        """The commonest batch, every event with its label and nothing waiting: no Python step an event."""
+        """The commonest batch, every event with its label and nothing waiting: no Python step per event."""
         n = len(records)
         self._cap.count(n)
         self._age(records)
@@ -126,7 +128,7 @@ class PartitionProcessor:
 
     def _process_mixed(self, records: Sequence[Record], decoded: Decoded) -> tuple[list[Output], int]:
         """Any batch; returns the outputs and how many records were taken before the cap, if any, was met."""
-        plan = Plan()
+        plan = Plan()  # first planned, then run: one compiled call per batch, not per event
         done = len(records)
         for event, (kind, record) in enumerate(zip(decoded.kinds, records, strict=True)):
             if kind != Kind.BAD:
@@ -164,11 +166,12 @@ class PartitionProcessor:
             self.tally.labels_early += 1
             plan.decide_and_learn(event, early)
         elif self.pending.holds(key):
+            # A producer's retry: it gets its decision, and the label will count for the first one.
             self.tally.observations_duplicate += 1
             plan.decide(event, -1)
         else:
             if self.pending.full():
-                self._let_go(plan, self.pending.evict())
+                self._let_go(plan, self.pending.evict())  # memory is bounded: the oldest counts as expired
             slot = self.pending.park(
                 key, decoded.x[event], float(decoded.score[event]), self.tally.events, self._clock_ms
             )
@@ -188,6 +191,7 @@ class PartitionProcessor:
             self.tally.labels_orphan += 1
 
     def _echo(self, plan: Plan, event: int, identity: str | int | None, y: int) -> None:
+        """Learn from a label that brings its features along, whether its observation still waits or not."""
         key = None if identity is None else id_hash(identity)
         self.tally.labels_echoed += 1
         slot = self.pending.take(key).slot if key is not None and self.pending.holds(key) else -1
@@ -218,7 +222,7 @@ class PartitionProcessor:
     def _publish(
         self, records: Sequence[Record], decoded: Decoded, outcome: Outcome, events: Sequence[int], done: int
     ) -> list[Output]:
-        """Outputs in the order of their events."""
+        """Outputs in the order of their events: the chain, and readers, rely on it."""
         self.tally.count_decisions(outcome)
         decisions = self._publisher.decisions(records, decoded.ids, outcome, events)
         if not decoded.errors:

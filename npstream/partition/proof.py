@@ -59,7 +59,7 @@ class Chain:
 
     @classmethod
     def load(cls, digest: bytes, count: int, packed: bytes) -> "Chain":
-        """A chain that continues where the dumped one stood. Raises ValueError for what `dump` did not write."""
+        """A chain that continues where the dumped one ended. Raises ValueError for what `dump` did not write."""
         return cls(digest, count, _unpack(packed))
 
 
@@ -95,7 +95,7 @@ def _columns(items: Sequence[_Item]) -> tuple[int, bytes]:
     head = len(numbers).to_bytes(4, "little"), numbers, bytes(channels)
     try:
         return bound, b"".join((*head, *keys, *values, *contents))
-    except TypeError:  # some are None, which their sizes tell
+    except TypeError:  # some are None, which their sizes show
         return bound, b"".join((*head, *filter(None, (*keys, *values, *contents))))
 
 

@@ -69,7 +69,7 @@ class LinesFile:
 
     @property
     def width(self) -> int:
-        """Numbers in an event, by the first that tells. Raises `UsageError` when none does."""
+        """Numbers in an event, by the first that shows it. Raises `UsageError` when none does."""
         found = self._width()
         if found is None:
             raise UsageError(f"{self.path}: no event with an array x to count features by; give --config")

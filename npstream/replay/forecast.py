@@ -8,7 +8,7 @@ from npstream.codec.event import EventFormat
 from npstream.partition import PartitionConfig
 from npstream.records import Batch
 from npstream.replay.replay import replay
-from npstream.replay.source import Source
+from npstream.replay.source import Source, size_of
 
 _ROUNDS = 8
 """Rounds timed: some thousand records, a fraction of a second."""
@@ -52,7 +52,7 @@ def forecast(config: PartitionConfig, source: Source, clock: Callable[[], float]
     first = _Beginning(source, _ROUNDS)
     records = [record for batches in first.rounds() for batch in batches for record in batch.records]
     size = sum(len(record.value or b"") + len(record.key or b"") for record in records)
-    events = sum(end - begin for begin, end in source.ranges.values())
+    events = size_of(source)
     share = events / max(1, len(records))
     # What each replay begins with costs once, however many events follow.
     fixed = _seconds(config, _Beginning(source, 0), clock)

@@ -88,7 +88,7 @@ def replay(
     seed: Model | None = None,
     progress: Callable[[int], None] = lambda records: None,
 ) -> Result:
-    """Run a source through fresh processors; `progress` is told the records of each round."""
+    """Run a source through fresh processors; `progress` gets the number of records of each round."""
     config = adapt(config, source)
     topic = source.topic or FILE_TOPIC
     lanes = {

@@ -18,7 +18,7 @@ _HEADER = (
     *("late labels", "held: warm-up", "budget", "digest"),
 )
 _LINES_MAX = 5
-"""Partitions drawn: more lines than these cannot be told apart."""
+"""Partitions drawn: more lines than these cannot be distinguished."""
 
 _CSV = (
     *("run", "partition", "records"),

@@ -43,6 +43,11 @@ class Source(Protocol):
         """Batches of all partitions, again and again until all is read."""
 
 
+def size_of(source: Source) -> int:
+    """How many offsets there are, those that hold no record any more included."""
+    return sum(end - begin for begin, end in source.ranges.values())
+
+
 @dataclass(frozen=True, slots=True)
 class ArraySource:
     """Rows of a data set as raw float32 events, dealt to partitions in turn.

@@ -11,7 +11,7 @@ from npstream.codec.decisions import default_id
 from npstream.codec.decoder import EventConfig, EventDecoder, EventId, Kind
 from npstream.records import Batch, Record
 from npstream.replay.replay import FILE_TOPIC
-from npstream.replay.source import ROUND, ArraySource, RecordSource, Source, TopicSource
+from npstream.replay.source import ROUND, ArraySource, RecordSource, Source, TopicSource, size_of
 
 HELD_BACK_MAX = 0.2
 """At most this share is held back: most of a history is for learning."""
@@ -96,7 +96,7 @@ class MergedSource:
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """One partition with room for all."""
-        return {0: (0, sum(end - begin for begin, end in self.source.ranges.values()))}
+        return {0: (0, size_of(self.source))}
 
     def rounds(self) -> Iterator[list[Batch]]:
         """The next records by time, whatever partition they are from."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from npstream.errors import plural
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.replay.replay import FILE_TOPIC, Result, adapt, replay
@@ -45,7 +46,7 @@ def compare(
     found = []
     for count in counts:
         spread = replace(source, partitions=count) if isinstance(source, ArraySource) else source
-        models = f"{count} model{'s' if count > 1 else ''}"
+        models = plural(count, "model")
         found.append((f"{models}, cold", replay(config, spread, progress=progress)))
         found.append((f"{models}, warm", replay(config, spread, seed=model, progress=progress)))
     return found

@@ -15,7 +15,7 @@ from npstream.model import Params
 from npstream.model.params import Preset
 from npstream.partition import PartitionConfig
 from npstream.replay.candidates import Candidate, close_in, explore
-from npstream.replay.source import ArraySource, RecordSource, Source, TopicSource
+from npstream.replay.source import ArraySource, RecordSource, Source, TopicSource, size_of
 from npstream.replay.trials import Data, Score, TrialJob, data_digest, load_data, score_of, trial_key
 
 RECORDS_MAX = 2_000_000
@@ -46,7 +46,7 @@ class Search:
 
     base: Params
     presets: Sequence[Preset]
-    budget: int
+    trials: int
     jobs: int
     configure: Callable[[Candidate], PartitionConfig]
 
@@ -56,7 +56,7 @@ def in_memory(source: Source) -> Data:
     if isinstance(source, ArraySource | RecordSource):
         return source
     assert isinstance(source, TopicSource), source
-    total = sum(end - begin for begin, end in source.ranges.values())
+    total = size_of(source)
     if total > RECORDS_MAX:
         raise UsageError(f"{total} records are too many to search over; choose at most {RECORDS_MAX} with --from, --to")
     records = {partition: list(islice(reader, RECORDS_MAX)) for partition, reader in source.readers().items()}
@@ -66,16 +66,16 @@ def in_memory(source: Source) -> Data:
 def tune(search: Search, data: Data, kept: Results, progress: Callable[[Trial], None]) -> list[Trial]:
     """All trials, the base first; `progress` gets each as it is known.
 
-    Half of the budget explores, the other half closes in on the best so far.
+    Half of the trials explore, the other half close in on the best so far.
     Raises `Fatal` when a process dies, `UsageError` without labels of both classes.
     """
     with Workers(search.jobs, partial(load_data, data)) as workers:
         runner = _Runner(search, data_digest(data), kept, workers, progress)
-        trials = runner.run(explore(search.base, search.presets, max(1, (search.budget + 1) // 2)))
+        trials = runner.run(explore(search.base, search.presets, max(1, (search.trials + 1) // 2)))
         number = 0
-        while len(trials) < search.budget and number < search.budget:
+        while len(trials) < search.trials and number < search.trials:
             best = min(trials, key=lambda trial: trial.rank)
-            proposed = close_in(best.candidate, search.base, number)[: search.budget - len(trials)]
+            proposed = close_in(best.candidate, search.base, number)[: search.trials - len(trials)]
             known = {trial.candidate for trial in trials}
             trials += runner.run([candidate for candidate in dict.fromkeys(proposed) if candidate not in known])
             number += 1

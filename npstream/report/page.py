@@ -20,7 +20,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
-    """One heading and what stands under it, in this order: text, tables, figures."""
+    """One heading and what comes under it, in this order: text, tables, figures."""
 
     heading: str
     text: Sequence[str] = ()

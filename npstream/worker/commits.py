@@ -66,7 +66,7 @@ class Commits:
     def begin(self) -> None:
         """Begin to commit what is staged, if anything is."""
         if self._staged:
-            shares, self._staged = self._staged, []
+            shares, self._staged = self._staged, []  # no longer staged, even if it fails: nothing is tried twice
             began = self._clock()
             with self._reporting_aborts(shares):
                 finish = self._broker.start_commit(shares)
@@ -102,6 +102,7 @@ class Commits:
             yield
         except NpstreamError as error:
             if isinstance(error, Refused):
+                # The error seldom says whose record it was: all are suspects, and one alone is found.
                 error.together = frozenset(share.partition for share in shares)
                 if len(shares) == 1:
                     error.partition = shares[0].partition

@@ -1,4 +1,4 @@
-"""What the outside learns of a session's partitions: to the observer and to the log, not more often than it pays."""
+"""Reports on a session's partitions, to the observer and to the log, no more often than is useful."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -10,8 +10,8 @@ from npstream.worker.partition_task import PartitionTask
 _REPORT_S = 0.25
 """Partitions are reported this often, however small the batches: a reading costs as much as ten events."""
 _REPORT_MAX_S = 1.0
-"""Only committed state is reported. Under load there is none at the end of a turn, so one batch a second is committed
-at once."""
+"""Only committed state is reported. Under load there is none at the end of a turn, so one batch per second is
+committed at once."""
 
 
 class Progress:

@@ -15,7 +15,7 @@ _NAMELESS_S = 5.0
 """An error without a name must have come back for at least this long: a hiccup of the brokers may strike thrice."""
 
 UNKNOWN = -1
-"""Stands for the committed offset of a partition that could not be restored, or has none."""
+"""Takes the place of the committed offset of a partition that could not be restored, or has none."""
 
 
 @dataclass(frozen=True, slots=True)

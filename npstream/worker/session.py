@@ -75,14 +75,15 @@ class Session:
 
     def turn(self) -> None:
         """Poll once and deal with what it brought."""
+        # Nobody can read a staged batch before its commit begins: it must not wait for a slow topic.
         wait_s = _STAGED_POLL_S if self._commits.is_staged else self._limits.poll_s
-        batches = self._broker.poll(self._limits.batch_max, wait_s)
+        batches = self._broker.poll(self._limits.batch_max, wait_s)  # partitions come and go in here
         failpoints.hit("after_poll")
         self._observer.polled()
         self._progress.show_models(self._tasks)
         self._commits.begin()  # of the batch before: it runs while this one is processed
         live = self._replay(batches)
-        self._make_first_commits()
+        self._make_first_commits()  # after the replay, which may have ended in this batch
         steps = self._process(live)
         if self._commits.is_running:
             failpoints.hit("in_flight")
@@ -93,13 +94,16 @@ class Session:
             self._commits.stage(shares)
         else:
             self._publish(shares)
-        for task, reason in halted:
+        for task, reason in halted:  # after the commit: what it decided before the bad event counts
             self._pause(task, str(reason))
-        if not self._commits.is_staged:
+        if not self._commits.is_staged:  # else the tasks are ahead of what is committed
             self._progress.maybe_report(self._tasks)
 
     def _may_wait(self, batches: Sequence[Batch]) -> bool:
-        """Whether a processed batch may wait for the next poll: a full one, since then there is more to read."""
+        """Whether a processed batch may wait for the next poll: a full one, since then there is more to read.
+
+        Not when a report is overdue, nor while partitions are published one by one to find the one to blame.
+        """
         full = sum(len(records) for _, records in batches) >= self._limits.batch_max
         return full and not self._progress.is_overdue and not self._refusals.apart
 
@@ -114,7 +118,7 @@ class Session:
                     rest = task.replay(records)
                 except StateCorrupt as error:
                     self._pause(task, str(error))
-                    continue
+                    continue  # its other records are read again by whoever restores it next
                 self._progress.replayed(task)
             if rest:
                 live.append((task, rest))
@@ -124,7 +128,7 @@ class Session:
         """Commit what must be there before the first live decision of a partition."""
         due = [task for task in self._tasks.values() if task.phase is Phase.FIRST_COMMIT_DUE]
         if due:
-            self._commits.settle()
+            self._commits.settle()  # as before any share: the commit before it must be over
             now = self._clock()
             self._publish([task.first_commit(now) for task in due])
 
@@ -198,9 +202,9 @@ class Session:
 
     def _pause(self, task: PartitionTask, reason: str) -> None:
         """Stop one partition and keep the others; give up only when none is left."""
-        self._refusals.clear(task.partition)
+        self._refusals.clear(task.partition)  # the others need not wait until it comes through
         if task.is_restored:
-            self._progress.report(task)
+            self._progress.report(task)  # its last state, which the pause drops
         task.pause(reason)
         self._progress.paused(task)
         self._require_some(reason)
@@ -219,6 +223,7 @@ class Session:
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
         """Restore each partition; a corrupt one is paused."""
         self._observer.rebalanced("assigned")
+        # All of them before the first is restored: a corrupt one must not pass for the only one owned.
         for partition in partitions:
             self._tasks[partition] = PartitionTask(partition)
         for partition in partitions:
@@ -232,7 +237,7 @@ class Session:
     def _restore(self, task: PartitionTask) -> None:
         started = self._clock()
         self._observer.restoring(task.partition)
-        self._refusals.check(task.partition, UNKNOWN)
+        self._refusals.check(task.partition, UNKNOWN)  # the restore itself may have been refused
         try:
             processor, goal = restore(task.partition, self._broker.state, self._reader, self._origin)
         except Refused as error:
@@ -250,7 +255,7 @@ class Session:
             self._checkpoint(partitions)
         except NpstreamError as error:
             self._log.warning("no checkpoint on revoke", partitions=list(partitions), cause=str(error))
-            raise
+            raise  # poll raises it again: after an unclear commit no state of this session can be trusted
         finally:
             self._give_away(partitions)
         self._log.info("revoked", partitions=list(partitions))
@@ -258,7 +263,7 @@ class Session:
     def on_lost(self, partitions: Sequence[int]) -> None:
         """Another worker owns them now."""
         self._observer.rebalanced("lost")
-        self._commits.drop(partitions)
+        self._commits.drop(partitions)  # their new owner decides the same events
         self._give_away(partitions)
         self._log.warning("lost", partitions=list(partitions))
 

@@ -10,7 +10,7 @@ from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 
 _YOUNG_MAX = 50_000
-"""New objects before the collector looks: some batches. The default of 700 looks a dozen times a batch, for nothing."""
+"""New objects before the collector looks: some batches. The default of 700 looks a dozen times per batch, in vain."""
 
 
 def warm_up(config: PartitionConfig) -> float:
@@ -30,10 +30,10 @@ def warm_up(config: PartitionConfig) -> float:
 
 
 def _calm_collector() -> None:
-    """Tell the collector to leave alone what is loaded by now, and to look at the rest less often.
+    """Make the collector ignore what is loaded by now, and look at the rest less often.
 
-    What was loaded stays for good: walking the compiler's objects would cost a
-    microsecond an event, and looking at the objects of each batch another.
+    What was loaded stays: walking the compiler's objects would cost a microsecond
+    per event, and looking at the objects of each batch another.
     """
     gc.collect()
     gc.freeze()

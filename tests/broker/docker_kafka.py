@@ -9,7 +9,7 @@ from tests.broker.readiness import wait_ready
 IMAGE = f"apache/kafka:{VERSION}"
 
 
-def docker_answers() -> bool:
+def docker_responds() -> bool:
     """Whether a Docker daemon can be reached; at most three seconds."""
     import docker
 

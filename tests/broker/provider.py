@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from tests.broker.docker_kafka import DockerKafka, docker_answers
+from tests.broker.docker_kafka import DockerKafka, docker_responds
 from tests.broker.jar_kafka import JarKafka
 from tests.broker.jars import VERSION, JarsMissing, ensure_jars
 from tests.broker.readiness import wait_ready
@@ -49,7 +49,7 @@ def provide_kafka(directory: Path) -> Iterator[Kafka]:
     if address := os.environ.get(ADDRESS_VARIABLE):
         wait_ready(address, 30.0, lambda: None)
         yield Kafka(address, ADDRESS_VARIABLE, monotonic() - began)
-    elif docker_answers():
+    elif docker_responds():
         yield from _from_docker(directory, began)
     else:
         yield from _from_jars(directory, began)

@@ -32,9 +32,9 @@ def produce_raw(
     with socket.create_connection((host, int(port)), _TIMEOUT_S) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", _exactly(connection, 4))
-        answer = _exactly(connection, size)
+        response = _exactly(connection, size)
     at = 4 + 4 + 2 + len(topic.encode()) + 4 + 4  # correlation, topics, name, partitions, partition
-    error, offset = struct.unpack_from(">hq", answer, at)
+    error, offset = struct.unpack_from(">hq", response, at)
     assert error == 0, f"the broker refused the record with error {error}"
     return int(offset)
 

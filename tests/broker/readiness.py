@@ -12,7 +12,7 @@ _CALL_TIMEOUT_S = 2.0
 
 
 def wait_ready(bootstrap: str, timeout_s: float, check_alive: Callable[[], None]) -> None:
-    """Return when the broker answers requests; `check_alive` raises when waiting has become pointless.
+    """Return when the broker serves requests; `check_alive` raises when waiting has become pointless.
 
     Raises `TimeoutError`.
     """
@@ -20,7 +20,7 @@ def wait_ready(bootstrap: str, timeout_s: float, check_alive: Callable[[], None]
     # The socket first: a client that meets a closed port backs off for longer than the broker needs.
     _wait(lambda: _accepts(bootstrap), deadline, check_alive, f"nobody listens on {bootstrap}")
     admin = _admin(bootstrap)
-    _wait(lambda: _answers(admin), deadline, check_alive, f"{bootstrap} accepts connections but answers no request")
+    _wait(lambda: _responds(admin), deadline, check_alive, f"{bootstrap} accepts connections but serves no request")
 
 
 def create_topics(
@@ -28,7 +28,7 @@ def create_topics(
 ) -> None:
     """Create topics (name to partition count) and return when every partition has a leader.
 
-    Records are kept for ever unless `config` says otherwise. Raises
+    Records are kept forever unless `config` says otherwise. Raises
     `KafkaException` when the broker refuses, `TimeoutError`.
     """
     admin = _admin(bootstrap)
@@ -61,7 +61,7 @@ def _accepts(bootstrap: str) -> bool:
     return True
 
 
-def _answers(admin: AdminClient) -> bool:
+def _responds(admin: AdminClient) -> bool:
     try:
         return len(admin.list_topics(timeout=_CALL_TIMEOUT_S).brokers) > 0
     except KafkaException:

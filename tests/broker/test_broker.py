@@ -1,4 +1,4 @@
-"""The broker the other tests stand on: it keeps what was committed, and only that."""
+"""The broker the other tests rest on: it keeps what was committed, and only that."""
 
 import os
 import select

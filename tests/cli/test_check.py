@@ -1,4 +1,4 @@
-"""`npstream check`: what can be told of settings without a connection."""
+"""`npstream check`: what can be known of settings without a connection."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ model: {{d: 2, tau: 0.1}}
     ],
 )
 def test_the_client_itself_is_asked_about_its_options(tmp_path: Path, option: str, code: int, said: str) -> None:
-    """A misspelt or impossible option of librdkafka is told before a worker is deployed with it."""
+    """A misspelt or impossible option of librdkafka is reported before a worker is deployed with it."""
     path = tmp_path / "npstream.yaml"
     path.write_text(_SETTINGS.format(option=option))
     done = npstream("check", "--config", str(path))

@@ -49,7 +49,7 @@ def command_line(words: tuple[str, ...], config: Path, *more: str) -> list[str]:
 
 
 def assert_one_message(done: Done, code: int) -> None:
-    """An error is told on standard error, once and without a traceback; standard output stays empty."""
+    """An error is reported on standard error, once and without a traceback; standard output stays empty."""
     assert (done.code, done.out) == (code, ""), done.err
     assert "Traceback" not in done.err
     assert done.err.startswith("npstream: ")
@@ -76,9 +76,9 @@ def test_every_command_speaks_json(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("words", LEAVES, ids=called)
 def test_help_lists_the_exit_codes(words: tuple[str, ...]) -> None:
     """Success, refused settings where there are any, and no code that the table of exit codes does not explain."""
-    _, _, told = npstream(*words, "--help").out.partition("Exit codes:")
+    _, _, reported = npstream(*words, "--help").out.partition("Exit codes:")
 
-    codes = [int(clause.split()[0]) for clause in told.rstrip().rstrip(".").split(";")]
+    codes = [int(clause.split()[0]) for clause in reported.rstrip().rstrip(".").split(";")]
     assert codes[0] == OK
     assert set(codes) <= set(MEANINGS)
     assert SETTINGS in codes or words not in WITH_CONFIG
@@ -174,7 +174,7 @@ def _on_kafka(folder: Path, port: int, **sections: Any) -> Path:
 
 @pytest.mark.parametrize("arguments", [["nosuch"], ["backtest", "--nosuch"], ["check", "--config"]], ids=" ".join)
 def test_a_wrong_command_line_ends_with_the_usage_code(arguments: list[str]) -> None:
-    """What the command line itself gets wrong is told without a traceback."""
+    """What the command line itself gets wrong is reported without a traceback."""
     done = npstream(*arguments)
 
     assert (done.code, done.out) == (USAGE, "")

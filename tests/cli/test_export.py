@@ -85,7 +85,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, file: str, arguments
     assert message in result.stderr
 
 
-def test_an_empty_topic_is_told(tmp_path: Path) -> None:
+def test_an_empty_topic_is_reported(tmp_path: Path) -> None:
     """Nothing to export is not an empty file."""
     stage(tmp_path)
     result = tool(tmp_path, "export", str(tmp_path / "out.jsonl"))

@@ -1,4 +1,4 @@
-"""Histories that cannot be used, told alike by every command that replays one."""
+"""Histories that cannot be used, reported alike by every command that replays one."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def filled_log(folder: Path) -> Path:
 
 
 def refused(done: Done) -> str:
-    """What is told about something that cannot be used: one message, nothing else."""
+    """What is reported about something that cannot be used: one message, nothing else."""
     assert (done.code, done.out) == (USAGE, ""), done.err
     assert done.err.startswith("npstream: ")
     assert done.err.count("\n") == 1
@@ -48,7 +48,7 @@ def refused(done: Done) -> str:
 
 @pytest.mark.parametrize("command", [*REPLAYING, "produce"])
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reported"),
     [
         ("nowhere.npz", None, "no such file"),
         ("nowhere.jsonl", None, "No such file"),
@@ -59,7 +59,9 @@ def refused(done: Done) -> str:
         ("wide.csv", b"1,2,3,4,1\n1,2,3,5,0\n", "has 4 features, the settings say 3 (model.d)"),
     ],
 )
-def test_a_file_that_cannot_be_used(command: str, name: str, content: bytes | None, told: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used(
+    command: str, name: str, content: bytes | None, reported: str, tmp_path: Path
+) -> None:
     """Wrong path, empty file, wrong kind and wrong feature count: one line that names the file, the usage code."""
     config = empty_log(tmp_path)
     if content is not None:
@@ -68,7 +70,7 @@ def test_a_file_that_cannot_be_used(command: str, name: str, content: bytes | No
     message = refused(replay(command, tmp_path, tmp_path / name, "--config", config))
 
     assert name in message
-    assert told in message
+    assert reported in message
     assert list(tmp_path.glob("best*")) + list(tmp_path.glob("model*")) == []
 
 
@@ -145,7 +147,7 @@ def test_features_can_be_named_without_a_settings_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [*REPLAYING, "export"])
 @pytest.mark.parametrize(
-    ("log", "arguments", "told"),
+    ("log", "arguments", "reported"),
     [
         (empty_log, [], "events: is empty; send events first"),
         (filled_log, ["--from", _FUTURE], "no event between 2099-01-01T00:00:00Z and the end; it holds offsets 0 to 9"),
@@ -156,17 +158,17 @@ def test_features_can_be_named_without_a_settings_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_range_that_cannot_be_used(
-    command: str, log: Callable[[Path], Path], arguments: list[str], told: str, tmp_path: Path
+    command: str, log: Callable[[Path], Path], arguments: list[str], reported: str, tmp_path: Path
 ) -> None:
     """Empty topic, future range and wrong words: one line with what there is, the usage code."""
     config = log(tmp_path)
     file = [str(tmp_path / "out.jsonl")] if command == "export" else []
 
-    assert told in refused(replay(command, tmp_path, *file, "--config", config, *arguments))
+    assert reported in refused(replay(command, tmp_path, *file, "--config", config, *arguments))
 
 
 @pytest.mark.parametrize("command", REPLAYING)
-def test_nothing_to_replay_is_told(command: str, tmp_path: Path) -> None:
+def test_nothing_to_replay_is_reported(command: str, tmp_path: Path) -> None:
     """Neither a file nor settings: the message says what to give."""
     assert "give a file, or --config" in refused(replay(command, tmp_path))
 
@@ -191,7 +193,7 @@ def test_options_for_topics_and_files_are_not_mixed(tmp_path: Path) -> None:
     assert "a topic has its own" in refused(npstream("tune", "--config", config, "--delay", "3"))
 
 
-def test_mostly_bad_events_are_told(tmp_path: Path) -> None:
+def test_mostly_bad_events_are_reported(tmp_path: Path) -> None:
     """A replay that stopped where a worker would pause says so and exits 1; training on it is refused."""
     lines = ['{"x":[1,2,3],"y":1}', *['{"x":"?"}'] * 700]
     (tmp_path / "bad.jsonl").write_text("\n".join(lines))
@@ -206,7 +208,7 @@ def test_mostly_bad_events_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["train", "tune"])
-def test_a_place_that_cannot_be_written_is_told_before_the_work(command: str, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported_before_the_work(command: str, tmp_path: Path) -> None:
     """A file where a folder should be: refused at once, with the path."""
     (tmp_path / "file").write_text("")
     np.savez(tmp_path / "a.npz", X=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]))
@@ -216,7 +218,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(command: str, tm
     assert f"cannot write {tmp_path / 'file' / 'out.x'}" in message
 
 
-def test_a_report_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_report_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     """The same for the folder of a report."""
     (tmp_path / "file").write_text("")
     np.savez(tmp_path / "a.npz", X=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]))

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a search: told in one line, nothing lost that was finished."""
+"""Ctrl-C in the middle of a search: reported in one line, nothing lost that was finished."""
 
 import json
 import signal

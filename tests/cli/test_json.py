@@ -67,7 +67,7 @@ def test_every_command_has_a_case() -> None:
 
 @pytest.mark.parametrize("words", CASES, ids=" ".join)
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "text"])
-def test_the_answer_is_plain(words: tuple[str, ...], as_json: bool, worked: Path, tmp_path: Path) -> None:
+def test_the_output_is_plain(words: tuple[str, ...], as_json: bool, worked: Path, tmp_path: Path) -> None:
     """With --json one document, without it text; on a pipe no colour, no bar, and nothing on standard error."""
     flags = ["--json"] if as_json else []
 

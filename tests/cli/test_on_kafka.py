@@ -27,7 +27,7 @@ def config(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> Path:
     return path
 
 
-def answer(*arguments: str | Path) -> Any:
+def json_of(*arguments: str | Path) -> Any:
     """The document a command printed."""
     done = npstream(*arguments, "--json")
     assert done.code == OK, done.err
@@ -46,12 +46,12 @@ def test_replays_of_a_topic_leave_no_trace(kafka: Kafka, config: Path, tmp_path:
     before = groups(kafka)
     exported = tmp_path / "exported.jsonl"
 
-    (topic,) = answer("backtest", "--config", config)
-    answer("export", exported, "--config", config)
-    (file,) = answer("backtest", exported, "--config", config)
-    (part,) = answer("backtest", "--config", config, "--from", "100", "--to", "150")
-    trained = answer("train", "--config", config, "--out", tmp_path / "model.npstream")
-    tuned = answer("tune", "--config", config, "--trials", "1", "--jobs", "1", "--out", tmp_path / "best.yaml")
+    (topic,) = json_of("backtest", "--config", config)
+    json_of("export", exported, "--config", config)
+    (file,) = json_of("backtest", exported, "--config", config)
+    (part,) = json_of("backtest", "--config", config, "--from", "100", "--to", "150")
+    trained = json_of("train", "--config", config, "--out", tmp_path / "model.npstream")
+    tuned = json_of("tune", "--config", config, "--trials", "1", "--jobs", "1", "--out", tmp_path / "best.yaml")
 
     assert topic["events"] == file["events"] == trained["events"] == COUNT
     assert topic["digest"] == file["digest"] == tuned["base"]["digest"]

@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 def refusal(log: Log, where: Range) -> str:
-    """What the user is told."""
+    """The message to the user."""
     with pytest.raises(UsageError) as caught:
         topic_source(log, "events", where)
     return str(caught.value)
@@ -57,7 +57,7 @@ def test_offsets_and_timestamps_choose_a_range(log: Log, where: Range, ranges: d
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "reported"),
     [
         (Range("2099-01-01T00:00:00Z"), "its newest event is of 2026-05-01T00:09:00+00:00"),
         (Range("10"), "no event between 10 and the end; it holds offsets 0 to 9 in partition 0, 0 to 4 in partition 1"),
@@ -69,12 +69,12 @@ def test_offsets_and_timestamps_choose_a_range(log: Log, where: Range, ranges: d
         (Range("-5"), "'-5' is neither an offset nor a timestamp"),
     ],
 )
-def test_a_range_that_holds_nothing_is_refused_with_what_there_is(log: Log, where: Range, told: str) -> None:
+def test_a_range_that_holds_nothing_is_refused_with_what_there_is(log: Log, where: Range, reported: str) -> None:
     """The message says what the topic holds instead, or how to write it."""
-    assert told in refusal(log, where)
+    assert reported in refusal(log, where)
 
 
-def test_absurd_timestamps_can_be_told(log: Log) -> None:
+def test_absurd_timestamps_can_be_shown(log: Log) -> None:
     """A date no calendar has is shown as the number it is."""
     log.append(Channel.EVENTS, 2, [(None, b"{}", (), 2**62)])
 

@@ -21,7 +21,7 @@ from tests.replay.data import event_lines, late_lines, rows, write_lines, write_
 QUICK = ("--set", "model.D=8", "--set", "model.tau=0.1")
 
 
-def answer(*arguments: str | Path) -> Any:
+def json_of(*arguments: str | Path) -> Any:
     """The document a command printed."""
     done = npstream(*arguments, "--json")
     assert (done.code, done.err) == (OK, "")
@@ -41,7 +41,7 @@ def test_a_file_needs_no_settings_file(tmp_path: Path) -> None:
     """The width is counted, and the list of runs has what scripts rely on."""
     path = write_npz(tmp_path / "data.npz", 500, d=5)
 
-    (run,) = answer("backtest", path, "--set", "model.tau=0.1")
+    (run,) = json_of("backtest", path, "--set", "model.tau=0.1")
 
     assert (run["events"], run["tau"], run["settings"]["model"]["d"]) == (500, 0.1, 5)
     assert {"fpr", "tpr", "np_score", "digest", "quarters"} <= run.keys()
@@ -52,12 +52,12 @@ def test_settings_are_compared_side_by_side(tmp_path: Path) -> None:
     """Lists make a product, presets are taken by their own defaults, and every run says its settings."""
     path = write_npz(tmp_path / "data.npz", 300)
 
-    runs = answer(
+    runs = json_of(
         "backtest", path, "--set", "model.D=8", "--set", "model.tau=0.1,0.2", "--set", "model.preset=plus,paper"
     )
 
-    told = [(run["name"], run["tau"], run["settings"]["model"]["preset"]) for run in runs]
-    assert told == [
+    reported = [(run["name"], run["tau"], run["settings"]["model"]["preset"]) for run in runs]
+    assert reported == [
         ("tau=0.1 preset=plus", 0.1, "plus"),
         ("tau=0.1 preset=paper", 0.1, "paper"),
         ("tau=0.2 preset=plus", 0.2, "plus"),
@@ -75,7 +75,7 @@ def test_settings_files_are_compared_side_by_side(tmp_path: Path) -> None:
         config = settings_file(tmp_path / name, model={**SMALL["model"], "tau": tau})
         configs += ["--config", config.rename(tmp_path / f"{name}.yaml")]
 
-    runs = answer("backtest", path, *configs)
+    runs = json_of("backtest", path, *configs)
 
     assert [(run["name"], run["tau"]) for run in runs] == [("strict", 0.05), ("loose", 0.3)]
 
@@ -94,7 +94,7 @@ def test_one_model_is_compared_with_twelve(tmp_path: Path) -> None:
     """A file is spread over as many models as asked for; no row is lost."""
     path = write_npz(tmp_path / "data.npz", 400)
 
-    (run,) = answer("backtest", path, *QUICK, "--partitions", "12")
+    (run,) = json_of("backtest", path, *QUICK, "--partitions", "12")
 
     assert [part["partition"] for part in run["partitions"]] == list(range(12))
     assert sum(part["tally"]["decisions"] for part in run["partitions"]) == 400 == run["tally"]["decisions"]
@@ -104,7 +104,7 @@ def test_labels_can_be_delayed(tmp_path: Path) -> None:
     """With a delay every label comes on its own and is joined; the buffer of the defaults is long enough."""
     path = write_npz(tmp_path / "data.npz", 400)
 
-    (run,) = answer("backtest", path, *QUICK, "--delay", "100")
+    (run,) = json_of("backtest", path, *QUICK, "--delay", "100")
 
     tally = run["tally"]
     assert (tally["labels_joined"], tally["labels_with_event"], tally["labels_late"]) == (400, 0, 0)
@@ -115,7 +115,7 @@ def test_a_plan_says_what_a_replay_would_cost(tmp_path: Path) -> None:
     """Events, bytes, partitions, runs and seconds; nothing is replayed to the end and nothing is written."""
     path = write_npz(tmp_path / "data.npz", 400)
 
-    plan = answer("backtest", path, "--set", "model.tau=0.1,0.2", "--plan", "--report", tmp_path / "report")
+    plan = json_of("backtest", path, "--set", "model.tau=0.1,0.2", "--plan", "--report", tmp_path / "report")
 
     assert {name: plan[name] for name in ("runs", "events", "partitions", "bytes")} == {
         "runs": 2,
@@ -144,18 +144,18 @@ def test_a_topic_is_read_and_left_alone(tmp_path: Path) -> None:
     stage = Stage(SMALL, tmp_path, 2)
     stage.send(events(400))
     stage.run()
-    before = standing(stage)
+    before = committed_state(stage)
     config = settings_file(tmp_path)
 
-    (run,) = answer("backtest", "--config", config)
-    (part,) = answer("backtest", "--config", config, "--partition", "1", "--to", "10")
+    (run,) = json_of("backtest", "--config", config)
+    (part,) = json_of("backtest", "--config", config, "--partition", "1", "--to", "10")
 
-    assert standing(stage) == before
+    assert committed_state(stage) == before
     assert [found["digest"] for found in run["partitions"]] == [position.proof.chain for position in before[0]]
     assert (run["events"], part["events"]) == (400, 10)
 
 
-def standing(stage: Stage) -> tuple[list[Position], list[Record]]:
+def committed_state(stage: Stage) -> tuple[list[Position], list[Record]]:
     """All that a group has: its committed positions, and every record of its four topics."""
     with closing(backend_of(stage.settings).open_state()) as state:
         positions = [state.committed(partition) for partition in range(stage.partitions)]
@@ -167,7 +167,7 @@ def test_lines_of_events_are_replayed(tmp_path: Path) -> None:
     """A JSONL file of events, labels on their own, over one model or three."""
     path = write_lines(tmp_path / "events.jsonl", event_lines(300))
 
-    (one,), (three,) = answer("backtest", path, *QUICK), answer("backtest", path, *QUICK, "--partitions", "3")
+    (one,), (three,) = json_of("backtest", path, *QUICK), json_of("backtest", path, *QUICK, "--partitions", "3")
 
     assert one["tally"]["labels_joined"] == three["tally"]["labels_joined"] == 150
     assert len(three["partitions"]) == 3
@@ -177,7 +177,7 @@ def test_scores_of_another_model_are_replayed(tmp_path: Path) -> None:
     """A data set with one column is a stream of scores for preset external; no width has to be given."""
     path = write_npz(tmp_path / "scores.npz", 400, d=1)
 
-    (run,) = answer("backtest", path, "--set", "model.preset=external", "--set", "model.tau=0.1")
+    (run,) = json_of("backtest", path, "--set", "model.preset=external", "--set", "model.tau=0.1")
 
     assert (run["events"], run["settings"]["model"]["d"]) == (400, 0)
     assert run["tpr"] > 0
@@ -192,9 +192,9 @@ def test_a_trained_model_starts_new_partitions(tmp_path: Path) -> None:
     model = tmp_path / "model.npstream"
     config = settings_file(tmp_path, start_from=str(model))
 
-    trained = answer("train", path, "--config", config, "--out", model, "--set", "start_from=null")
-    (by_option,) = answer("backtest", path, *QUICK, "--set", "model.budget=5", "--start-from", model)
-    (by_setting,) = answer("backtest", path, "--config", config)
+    trained = json_of("train", path, "--config", config, "--out", model, "--set", "start_from=null")
+    (by_option,) = json_of("backtest", path, *QUICK, "--set", "model.budget=5", "--start-from", model)
+    (by_setting,) = json_of("backtest", path, "--config", config)
 
     assert (trained["events"], trained["learned"]) == (900, 900)
     assert trained["digest"] == app.read_model(model).digest()
@@ -212,11 +212,11 @@ def test_a_worker_starts_from_the_trained_model(tmp_path: Path) -> None:
     stage.send(events(200))
 
     live = stage.run(crashes=[5])
-    (run,) = answer("backtest", "--config", settings_file(tmp_path, start_from=str(model)))
+    (run,) = json_of("backtest", "--config", settings_file(tmp_path, start_from=str(model)))
 
     assert live.decisions[0].t == 900
     assert "warmup" not in {decision.reason for decision in live.decisions}
-    assert answer("audit", "--config", settings_file(tmp_path, start_from=str(model)))["holds"]
+    assert json_of("audit", "--config", settings_file(tmp_path, start_from=str(model)))["holds"]
     assert sum(decision.decision > 0 for decision in live.decisions) == run["tally"]["alarms"]
 
 
@@ -224,7 +224,7 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     """Cold and warm, over one and twelve models by default, each on the same last events."""
     path = write_npz(tmp_path / "data.npz", 1000)
 
-    trained = answer(
+    trained = json_of(
         *(
             "train",
             path,
@@ -243,7 +243,7 @@ def test_training_compares_starts_on_events_it_held_back(tmp_path: Path) -> None
     assert {run["events"] for run in trained["comparison"]} == {150}
     page = (tmp_path / "report" / "report.html").read_text()
     assert all(name in page for name in names)
-    without = answer("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npstream")
+    without = json_of("train", path, *QUICK, "--holdout", "0", "--out", tmp_path / "model.npstream")
     assert (without["digest"], without["comparison"]) == (trained["digest"], [])
 
 
@@ -251,7 +251,7 @@ def test_late_labels_are_counted_for_the_events_they_belong_to(tmp_path: Path) -
     """Where every label is late the held-back events are measured by theirs, and nothing is made up without any."""
     late, later = (write_lines(tmp_path / f"{delay}.jsonl", late_lines(1000, delay, 3)) for delay in (60, 900))
 
-    trained = answer("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
+    trained = json_of("train", late, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
     shown = npstream("train", later, *QUICK, "--holdout", "100", "--out", tmp_path / "model.npstream")
 
     for run in trained["comparison"]:
@@ -268,7 +268,7 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
     stage = Stage(SMALL, tmp_path, 3)
     stage.send(events(600))
 
-    trained = answer(
+    trained = json_of(
         "train", "--config", settings_file(tmp_path), "--out", tmp_path / "model.npstream", "--holdout", "90"
     )
 
@@ -280,7 +280,7 @@ def test_a_topic_trains_a_model_without_touching_it(tmp_path: Path) -> None:
 def test_a_model_of_another_shape_is_refused(tmp_path: Path) -> None:
     """Settings and model file must agree; the message says both values."""
     path, model = write_npz(tmp_path / "data.npz", 300), tmp_path / "model.npstream"
-    answer("train", path, *QUICK, "--out", model)
+    json_of("train", path, *QUICK, "--out", model)
 
     done = npstream("backtest", path, "--set", "model.D=16", "--start-from", model)
 
@@ -295,8 +295,8 @@ def test_the_winner_can_be_loaded_and_scores_what_was_promised(tmp_path: Path) -
     """A backtest with the file that was written finds the NP-score and the digest of the best trial."""
     path, best = write_npz(tmp_path / "data.npz", 300), tmp_path / "best.yaml"
 
-    found = answer("tune", path, *QUICK, "--trials", "6", "--jobs", "1", "--out", best)
-    (run,) = answer("backtest", path, "--config", best)
+    found = json_of("tune", path, *QUICK, "--trials", "6", "--jobs", "1", "--out", best)
+    (run,) = json_of("backtest", path, "--config", best)
 
     assert (run["np_score"], run["digest"]) == (found["best"]["np_score"], found["best"]["digest"])
     assert found["best"]["np_score"] <= found["base"]["np_score"]
@@ -310,7 +310,7 @@ def test_secrets_stay_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     config = settings_file(tmp_path, embedded={"path": "${TUNE_LOG}"}, labels={"buffer_max": 77})
     best = tmp_path / "best.yaml"
 
-    answer(
+    json_of(
         *("tune", write_npz(tmp_path / "data.npz", 300), "--config", config, "--set", "model.tau=0.2"),
         *("--trials", "3", "--jobs", "1", "--out", best),
     )
@@ -326,7 +326,7 @@ def test_a_search_on_a_topic_leaves_it_alone(tmp_path: Path) -> None:
     stage = Stage(SMALL, tmp_path, 2)
     stage.send(events(300))
 
-    found = answer(
+    found = json_of(
         *("tune", "--config", settings_file(tmp_path), "--trials", "2", "--jobs", "1"),
         *("--out", tmp_path / "best.yaml"),
     )

@@ -45,7 +45,7 @@ def chunks(count: int, tag: bytes = b"", size: int = 10) -> list[tuple[bytes, by
 
 
 class Owner:
-    """Listens to a broker and polls it: starts each partition at its committed offset, notes what it is told.
+    """Listens to a broker and polls it: starts each partition at its committed offset, notes what it is called with.
 
     `starts` overrides where partitions begin; None pauses one.
     """
@@ -53,7 +53,7 @@ class Owner:
     def __init__(self, broker: Broker, starts: Mapping[int, int | None] | None = None) -> None:
         self._broker = broker
         self._starts = dict(starts or {})
-        self.told: list[tuple[str, tuple[int, ...]]] = []
+        self.reported: list[tuple[str, tuple[int, ...]]] = []
         self.failures: dict[int, StateCorrupt] = {}
         self.waiting: dict[int, str] = {}
         self.owned: set[int] = set()
@@ -62,7 +62,7 @@ class Owner:
         self.on_revoke: Callable[[Sequence[int]], object] = lambda partitions: None
 
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
-        self.told.append(("assigned", tuple(partitions)))
+        self.reported.append(("assigned", tuple(partitions)))
         self.owned |= set(partitions)
         starts = {partition: self._start(partition) for partition in partitions}
         self.paused = self.paused - starts.keys() | {partition for partition, start in starts.items() if start is None}
@@ -75,12 +75,12 @@ class Owner:
         return 0 if position is None else position.next_offset
 
     def on_revoked(self, partitions: Sequence[int]) -> None:
-        self.told.append(("revoked", tuple(partitions)))
+        self.reported.append(("revoked", tuple(partitions)))
         self.owned -= set(partitions)
         self.on_revoke(partitions)
 
     def on_lost(self, partitions: Sequence[int]) -> None:
-        self.told.append(("lost", tuple(partitions)))
+        self.reported.append(("lost", tuple(partitions)))
         self.owned -= set(partitions)
 
     def on_waiting(self, partition: int, reason: str) -> None:
@@ -105,7 +105,9 @@ class Owner:
         """Poll until the condition holds."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain; got {self.got}, told {self.told}"
+            assert time.monotonic() < deadline, (
+                f"waited {PATIENCE_S:g} s in vain; got {self.got}, reported {self.reported}"
+            )
             self.poll(max_records)
 
     def collect(self, count: int, max_records: int = 500) -> dict[int, list[Record]]:
@@ -119,7 +121,7 @@ def joined(broker: Broker, starts: Mapping[int, int | None] | None = None, max_r
     """Subscribe and poll until partitions are owned."""
     owner = Owner(broker, starts)
     broker.subscribe(owner)
-    owner.poll_until(lambda: bool(owner.told), max_records)
+    owner.poll_until(lambda: bool(owner.reported), max_records)
     return owner
 
 

@@ -18,6 +18,7 @@ from npstream.kafka.admin import Admin
 from npstream.kafka.topics import Alter, Wishes
 from npstream.port import Broker, Log
 from npstream.records import Channel, Topics
+from tests.embedded import retention
 
 PARTITIONS = 3
 
@@ -82,7 +83,7 @@ class EmbeddedPlace:
         with ExitStack() as stack:
             log = EmbeddedLog(self.path, self.topics)
             stack.callback(log.close)
-            log.trim(Channel.EVENTS, partition, before)
+            retention.trim(log, Channel.EVENTS, partition, before)
 
     def with_topics(self, topics: Topics) -> "EmbeddedPlace":
         return EmbeddedPlace(self.path, topics, self.group, self._stack)

@@ -126,11 +126,11 @@ def test_a_later_commit_keeps_the_pointer_it_is_given(place: Place) -> None:
     joined(broker)
     pointer = broker.commit([share(0, 4, chunks=chunks(3, b"old"))])[0]
 
-    answered = broker.commit([share(0, 7, [decision(b"d")], pointer=pointer)])
+    pointers = broker.commit([share(0, 7, [decision(b"d")], pointer=pointer)])
 
     position = broker.state.committed(0)
     assert position is not None
-    assert (answered[0], position.pointer, position.next_offset) == (pointer, pointer, 7)
+    assert (pointers[0], position.pointer, position.next_offset) == (pointer, pointer, 7)
     assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(0, pointer)] == chunks(3, b"old")
 
 
@@ -199,7 +199,7 @@ def test_a_pointer_to_chunks_that_are_not_there_is_refused(place: Place, wrong: 
 
 
 def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None:
-    """Old snapshots go in time; the newest in each ring slot and the change records stay readable."""
+    """Old snapshots go in time; the newest at each ring place and the change records stay readable."""
     broker = place.broker()
     joined(broker)
     written = 0

@@ -50,7 +50,7 @@ def test_killed_before_the_decision_nothing_has_happened(place: Place, log: Log,
 
 
 def test_killed_after_the_decision_everything_has_happened(place: Place, log: Log) -> None:
-    """The commit stands as if the worker had lived."""
+    """The commit counts as if the worker had lived."""
     die_at("after_commit:1", place)
 
     assert_all_visible_once(place, log)

@@ -68,7 +68,7 @@ def test_records_written_during_a_poll_are_seen_by_it(place: Place) -> None:
 
 
 def test_an_idle_poll_ends_by_itself(place: Place) -> None:
-    """Nothing to read is an empty answer, not an endless wait."""
+    """Nothing to read is an empty result, not an endless wait."""
     broker = place.broker()
     joined(broker)
 
@@ -76,7 +76,7 @@ def test_an_idle_poll_ends_by_itself(place: Place) -> None:
 
 
 def test_a_partition_starts_where_the_listener_says(place: Place, log: Log) -> None:
-    """The listener's answer is the first offset handed out."""
+    """The listener's return value is the first offset handed out."""
     for partition in range(PARTITIONS):
         log.append(Channel.EVENTS, partition, events(10))
     broker = place.broker()
@@ -85,7 +85,7 @@ def test_a_partition_starts_where_the_listener_says(place: Place, log: Log) -> N
     assert offsets(owner.collect(16)) == {0: list(range(4, 10)), 1: list(range(10))}
 
 
-def test_a_partition_answered_with_none_stays_silent(place: Place, log: Log) -> None:
+def test_a_partition_without_a_start_stays_silent(place: Place, log: Log) -> None:
     """None pauses a partition and leaves the others alone."""
     for partition in range(PARTITIONS):
         log.append(Channel.EVENTS, partition, events(10))
@@ -130,7 +130,7 @@ def test_a_restarted_worker_resumes_at_the_committed_offsets(place: Place, log: 
 
 
 def test_events_deleted_before_they_were_read_stop_their_partition_only(place: Place, log: Log) -> None:
-    """The listener is told which partition has lost its place and why; the others go on."""
+    """The listener gets the partition that has lost its place and why; the others go on."""
     for partition in range(PARTITIONS):
         log.append(Channel.EVENTS, partition, events(10))
     place.trim(1, 5)
@@ -149,13 +149,13 @@ def test_close_lets_the_listener_go_and_abandon_does_not(place: Place) -> None:
     polite = place.broker()
     owner = joined(polite)
     polite.close(5.0)
-    assert owner.told[-1] == ("revoked", (0, 1, 2))
+    assert owner.reported[-1] == ("revoked", (0, 1, 2))
 
     abrupt = place.broker()
     owner = joined(abrupt)
-    told = list(owner.told)
+    reported = list(owner.reported)
     abrupt.abandon()
-    assert owner.told == told
+    assert owner.reported == reported
 
 
 def test_a_listener_may_commit_a_last_checkpoint_while_closing(place: Place) -> None:

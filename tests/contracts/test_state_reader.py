@@ -53,7 +53,7 @@ def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Pla
 
 
 def test_a_tool_moves_positions_while_nobody_works(place: Place, log: Log) -> None:
-    """Snapshot, position and records are there for the next worker, which starts where it was told."""
+    """Snapshot, position and records are there for the next worker, which starts where it should."""
     with closing(state_of(place)) as state:
         shares = [share(p, 7 + p, chunks=chunks(1), changes=[(b"g/t/0/change/%020d" % 7, b"{}")]) for p in (0, 2)]
         require_nobody(state, "g", "")

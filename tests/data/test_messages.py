@@ -112,7 +112,7 @@ def test_lines_are_sent_as_they_are(tmp_path: Path) -> None:
 
 
 def test_an_export_is_sent_with_key_headers_and_time(tmp_path: Path) -> None:
-    """What was exported can be produced anew elsewhere."""
+    """What was exported can be produced again elsewhere."""
     record = Record(4, 99, b"k", b'{"x":[1,2,3]}', (("traceparent", b"t"), ("empty", None)))
     path = write_lines(tmp_path / "a.jsonl", [to_line(0, record).rstrip()])
 

@@ -94,10 +94,10 @@ def test_it_runs_on_a_broker(kafka: Kafka, tmp_path: Path) -> None:
     out, err = process.communicate(timeout=200)
 
     assert process.returncode == OK, err
-    told = json.loads(out)
-    assert told["identical"] is True
-    assert told["events"] == 4000
-    assert told["ways"][0]["name"] == "npstream"
+    reported = json.loads(out)
+    assert reported["identical"] is True
+    assert reported["events"] == 4000
+    assert reported["ways"][0]["name"] == "npstream"
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_a_broker_out_of_reach_is_named(tmp_path: Path) -> None:
     assert "127.0.0.1:1" in done.err
 
 
-def test_a_report_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_an_error_before_the_work(tmp_path: Path) -> None:
     """A file where the folder should be is refused at once."""
     (tmp_path / "file").write_text("")
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from npstream.cli.ranges import Range, topic_source
-from npstream.demo.story import Story, picture, report, table, tell, to_json
+from npstream.demo.story import Story, make_story, picture, report, table, to_json
 from npstream.demo.stream import DemoStream, make_stream
 from npstream.replay.replay import replay
 from npstream.report.rates import Rates
@@ -24,14 +24,14 @@ def stream() -> DemoStream:
 
 @pytest.fixture(scope="module")
 def story(stream: DemoStream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """What is told after the stream went through the topic."""
+    """The story after the stream went through the topic."""
     stage = Stage(SETTINGS, tmp_path_factory.mktemp("story"), 2)
     stage.send(list(stream.messages()))
     log = stage.log()
     source = topic_source(log, "demo", Range())
-    told = tell(stage.settings.partition_config(), source, stream)
-    assert [part.digest for part in replay(stage.settings.partition_config(), source).partitions] == told.digests
-    yield told
+    found = make_story(stage.settings.partition_config(), source, stream)
+    assert [part.digest for part in replay(stage.settings.partition_config(), source).partitions] == found.digests
+    yield found
     log.close()
 
 
@@ -52,7 +52,7 @@ def test_a_fixed_threshold_loses_its_rate_and_a_tracked_one_does_not(story: Stor
 
 
 def test_the_forms_agree(story: Story) -> None:
-    """Table, document, picture and page tell the same ways."""
+    """Table, document, picture and page have the same ways."""
     header, rows = table(story)
     names = [way["name"] for way in to_json(story)["ways"]]
 

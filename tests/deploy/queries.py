@@ -60,5 +60,5 @@ def complaints(query: str) -> Iterator[str]:
 
 
 def vocabulary(label: str) -> set[str]:
-    """Every word in the help of the metrics that have a label: its values are told there."""
+    """Every word in the help of the metrics that have a label: its values are named there."""
     return {word for metric in METRICS if label in metric.labels for word in _WORD.findall(metric.help)}

@@ -86,7 +86,7 @@ def test_prometheus_accepts_its_settings(tmp_path: Path) -> None:
 
 
 def test_grafana_finds_its_dashboard() -> None:
-    """The folder that Grafana is told to read is the one that the dashboard is mounted into."""
+    """The folder that Grafana reads is the one that the dashboard is mounted into."""
     inside = mounts("grafana")
     provider = yaml.safe_load(inside["/etc/grafana/provisioning/dashboards/npstream.yaml"].read_text())["providers"][0]
     (dashboard,) = [path for path, source in inside.items() if source.name == "npstream.json"]

@@ -9,7 +9,7 @@ import yaml
 from tests.deploy.queries import selectors
 from tests.deploy.test_alerts import RULES, alerts
 from tests.deploy.tools import promtool, run, said
-from tests.monitor.stage import Sample, Stage, events, handled
+from tests.monitor.stage import Sample, WatchedBench, events, handled
 
 RUBBISH = b"not an event"
 SICK_MINUTES, PAUSED_MINUTES = 30, 10
@@ -39,13 +39,13 @@ def test_alerts_fire_on_a_recorded_fault(tmp_path: Path) -> None:
 def record_fault(path: Path) -> list[dict[Sample, float]]:
     """One scrape for each minute: healthy but for every tenth event of partition 1, then paused."""
     recording = []
-    with Stage(path, partitions=2) as stage:
+    with WatchedBench(path, partitions=2) as stage:
         for minute in range(1, SICK_MINUTES + 1):
-            stage.feed(events(20, seed=minute), partition=0)
-            stage.feed([*events(18, seed=minute), RUBBISH, RUBBISH], partition=1)
+            stage.send(events(20, seed=minute), partition=0)
+            stage.send([*events(18, seed=minute), RUBBISH, RUBBISH], partition=1)
             stage.wait_for(handled(20 * minute, 20 * minute))
             recording.append(stage.metrics())
-        stage.feed([RUBBISH] * 1000, partition=1)
+        stage.send([RUBBISH] * 1000, partition=1)
         stage.wait_for(lambda status: status["partitions"][1]["phase"] == "paused")
         recording += [stage.metrics() for _ in range(PAUSED_MINUTES)]
     return recording
@@ -92,5 +92,5 @@ def written(key: Sample) -> str:
     """A series by name and labels, with the two labels that all share."""
     name, labels = key
     pairs = {"group": "g", "topic": "events", **dict(labels)}
-    told = ",".join(f'{label}="{value}"' for label, value in sorted(pairs.items()))
-    return f"{name}{{{told}}}"
+    reported = ",".join(f'{label}="{value}"' for label, value in sorted(pairs.items()))
+    return f"{name}{{{reported}}}"

@@ -49,7 +49,7 @@ def test_the_image_is_started_as_nobody_and_by_exec() -> None:
 
 
 def test_both_stages_mean_the_same_processor() -> None:
-    """Code baked for one processor is of no use when the worker is told of another."""
+    """Code baked for one processor is of no use when the worker has another."""
     arguments = [
         rest for word, rest in instructions(DOCKERFILE.read_text()) if word == "ARG" and rest.startswith("CPU")
     ]

@@ -71,7 +71,7 @@ def helm_commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("command", helm_commands(), ids=" ".join)
 def test_its_helm_commands_work(command: list[str], tmp_path: Path) -> None:
-    """What it tells to type renders with the values it shows, and each `--set` arrives at the worker."""
+    """What it says to type renders with the values it shows, and each `--set` arrives at the worker."""
     (example,) = EXAMPLE
     (tmp_path / "fraud.yaml").write_text(example)
     _, _, *arguments = (str(tmp_path / word) if word == "fraud.yaml" else word for word in command)
@@ -95,7 +95,7 @@ def test_its_runbook_says_how_to_lower_tau() -> None:
 
 @pytest.mark.parametrize(("d", "buffer_max"), [(1, 1), (8, 10_000), (29, 12_345)])
 def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> None:
-    """The size it tells to expect is the size that the settings compute."""
+    """The size it says to expect is the size that the settings compute."""
     assert "labels.buffer_max x (41 + 4 d)" in TEXT
     settings = from_mapping(
         {
@@ -113,10 +113,10 @@ def test_its_rights_are_those_of_the_chart() -> None:
     """The table of rights says what the KafkaUser of the chart has."""
     acls = chart.the(chart.rendered("strimzi"), "KafkaUser")["spec"]["authorization"]["acls"]
     rows = re.findall(r"^\| ((?:topics?|group|transactional id)[^|]*?) \| ([A-Z][\w, ]+) \|$", SECURITY, re.MULTILINE)
-    told = dict(rows)
+    reported = dict(rows)
 
     assert sorted(", ".join(acl["operations"]) for acl in acls) == sorted(
-        operations for place, operations in told.items() for _ in range(2 if place.startswith("topics:") else 1)
+        operations for place, operations in reported.items() for _ in range(2 if place.startswith("topics:") else 1)
     )
 
 

@@ -116,8 +116,8 @@ def test_values_that_cannot_work_together_are_refused(name: str, overrides: list
     assert message in messages
 
 
-def test_all_refusals_are_told_at_once() -> None:
-    """Two independent mistakes are both in the message, so that they can be mended together."""
+def test_all_refusals_are_reported_at_once() -> None:
+    """Two independent mistakes are both in the message, so that they can be fixed together."""
     mistakes = ["replicas=13", "terminationGracePeriodSeconds=10"]
 
     _, _, messages = chart.template(chart.VALUES / "minimal.yaml", mistakes)

@@ -77,7 +77,7 @@ def test_options_that_correctness_rests_on_are_refused(option: str, tmp_path: Pa
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1"])
 def test_a_worker_that_only_its_pod_can_reach_is_refused(host: str) -> None:
-    """Probes come from outside the pod: a worker that listens on loopback would be restarted for ever."""
+    """Probes come from outside the pod: a worker that listens on loopback would be restarted forever."""
     code, _, messages = chart.template(chart.VALUES / "minimal.yaml", [f"settings.http.host={host}"])
 
     assert code == 1

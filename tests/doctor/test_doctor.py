@@ -14,6 +14,7 @@ from npstream.kafka.admin import GroupMember, GroupState
 from npstream.kafka.topics import TopicState
 from npstream.records import Channel, Topics
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import as_json, mixed, stage, tamper, tool
 
 TOPICS = Topics("in", "out", "dead", "state")
@@ -32,7 +33,7 @@ def made(tmp_path: Path) -> Stage:
 
 
 def findings(folder: Path, *arguments: str) -> list[tuple[str, str, str, str]]:
-    """What the doctor finds, notes left out; the exit code must tell whether there is any."""
+    """What the doctor finds, notes left out; the exit code must say whether there is any."""
     result = tool(folder, "doctor", *arguments, "--json")
     found = [
         (item["level"], item["subject"], item["problem"], item["fix"])
@@ -64,7 +65,7 @@ def test_a_group_that_never_ran_is_healthy(tmp_path: Path) -> None:
 def trim(made: Stage, before: int) -> None:
     """Retention takes events of partition 0."""
     log = made.log()
-    log.trim(Channel.EVENTS, 0, before)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, before)
     log.close()
 
 
@@ -104,7 +105,7 @@ def hurt(made: Stage, how: str) -> None:
     [
         ("metadata", "error", "its committed offset is unreadable", "npstream recover"),
         ("lost", "error", "its offsets were lost", "npstream recover"),
-        ("beyond", "error", "it was deleted and made anew", "npstream reset --to earliest"),
+        ("beyond", "error", "it was deleted and created again", "npstream reset --to earliest"),
         ("snapshot", "error", "its checkpoint is unreadable", "npstream rollback"),
         ("far away", "warning", "3 of its next 100 events are bad: 3 not_json (at offset", "fix the producer"),
         ("trimmed", "error", "some were never decided", "--keep-model"),
@@ -140,7 +141,7 @@ def test_a_missing_partition_of_an_output_topic_is_found(tmp_path: Path) -> None
     tamper(made, "INSERT INTO spans SELECT topic, 1, 0, 0 FROM topics WHERE name = 'events'")
 
     found = findings(tmp_path)
-    assert [subject for _, subject, problem, _ in found if "has 1 partitions" in problem] == [
+    assert [subject for _, subject, problem, _ in found if "has 1 partition," in problem] == [
         *("events-decisions", "events-dead-letters", "events-checkpoints")
     ]
 

@@ -157,7 +157,7 @@ def test_a_missing_record_is_found_by_the_doctor(made: Stage) -> None:
 
 
 def test_a_damaged_older_checkpoint_is_found_though_no_worker_needs_it(made: Stage) -> None:
-    """Each slot of the ring is looked at, the one the position points to and the others."""
+    """Each place of the ring is looked at, the one the position points to and the others."""
     kept = [record for record in made.records(Channel.CHECKPOINTS, 0) if (record.key or b"").count(b"/change/") == 0]
     for record in kept:
         assert record.value is not None

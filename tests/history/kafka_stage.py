@@ -1,4 +1,4 @@
-"""A group on a real broker for the tools: topics made by `npstream init`, workers that die where they are told."""
+"""A group on a real broker for the tools: topics made by `npstream init`, workers that die where they should."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ from npstream import client
 from npstream.history import published
 from npstream.records import Channel, Record
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, rewrite, stage, tamper, tool
 
 CHANGED = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -43,12 +44,12 @@ def test_everything_is_reproduced_after_failovers_and_a_change_of_tau(tmp_path: 
 def test_the_verdict_in_words(tmp_path: Path) -> None:
     """The last line says how many of how many."""
     made = eventful(tmp_path)
-    decisions, letters = (len(made.records(channel, 0)) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS))
+    decisions, dead_letters = (len(made.records(channel, 0)) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS))
 
     result = tool(tmp_path, "audit")
 
     assert result.stdout.splitlines()[-1] == (
-        f"{decisions} of {decisions} decisions and {letters} of {letters} dead letters reproduced bit for bit"
+        f"{decisions} of {decisions} decisions and {dead_letters} of {dead_letters} dead letters reproduced bit for bit"
     )
 
 
@@ -57,8 +58,8 @@ def test_a_range_is_recomputed_from_the_kept_checkpoint_before_it(tmp_path: Path
     made = eventful(tmp_path)
     found = as_json(tool(tmp_path, "audit", "--from", "620", "--to", "680", "--json"))["partitions"][0]
 
-    answered = [int(dict(r.headers)["npstream-offset"] or b"") for r in made.records(Channel.DECISIONS, 0)]
-    assert found["decisions"] == sum(620 <= offset < 680 for offset in answered)
+    decided = [int(dict(r.headers)["npstream-offset"] or b"") for r in made.records(Channel.DECISIONS, 0)]
+    assert found["decisions"] == sum(620 <= offset < 680 for offset in decided)
     assert 500 < found["recomputed_from"] <= 620
     assert found["state_proven"] is None
 
@@ -78,7 +79,7 @@ def test_old_events_may_be_gone(tmp_path: Path) -> None:
     """When retention has taken the first events, the audit begins at the oldest usable checkpoint."""
     made = eventful(tmp_path)
     log = made.log()
-    log.trim(Channel.EVENTS, 0, 450)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, 450)
     log.close()
 
     found = as_json(tool(tmp_path, "audit", "--json"))
@@ -117,8 +118,8 @@ def test_one_flipped_byte_is_found_and_both_records_are_shown(tmp_path: Path, pa
     assert result.exit_code == 1
     assert difference["topic"] == channel.name.lower()
     if part != "headers":
-        answered = [content for header, content in record.headers if header == "npstream-offset"][-1]
-        assert difference["offset"] == int(answered or b"")
+        decided = [content for header, content in record.headers if header == "npstream-offset"][-1]
+        assert difference["offset"] == int(decided or b"")
         assert difference["expected"] != difference["published"]
         assert difference["what"] == f"has another {'timestamp' if part == 'ts' else part}"
     assert "first difference" in tool(tmp_path, "audit").stdout
@@ -168,7 +169,7 @@ def test_one_edited_label_is_found_by_a_decision_after_it(tmp_path: Path, alone:
 
 
 def test_an_edited_label_that_no_decision_followed_is_found_by_the_state(tmp_path: Path) -> None:
-    """The committed digest of the state tells even what no decision shows yet."""
+    """The committed digest of the state shows even what no decision shows yet."""
     made = stage(tmp_path)
     made.send([*mixed(200), client.event("last", [0.1, 0.2, 0.3]), client.label("last", target=True)])
     made.run()
@@ -249,7 +250,7 @@ def test_a_range_that_cannot_be_audited_is_refused(tmp_path: Path, arguments: li
     assert message in result.stderr
 
 
-def test_a_group_that_has_decided_nothing_is_told_so(tmp_path: Path) -> None:
+def test_a_group_that_has_decided_nothing_is_reported(tmp_path: Path) -> None:
     """An empty topic is not a success."""
     stage(tmp_path)
 

@@ -30,9 +30,9 @@ def made(tmp_path: Path) -> Stage:
 
 def own(found: dict[str, object]) -> list[tuple[object, ...]]:
     """The bad events of the fixture among the listed ones, as (partition, key, reason)."""
-    letters = found["letters"]
-    assert isinstance(letters, list)
-    return [(x["partition"], x["key"], x["reason"]) for x in letters if x["key"] in ("a", "b", "c")]
+    dead_letters = found["dead_letters"]
+    assert isinstance(dead_letters, list)
+    return [(x["partition"], x["key"], x["reason"]) for x in dead_letters if x["key"] in ("a", "b", "c")]
 
 
 def test_letters_are_counted_by_reason_and_listed(made: Stage, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_letters_are_counted_by_reason_and_listed(made: Stage, tmp_path: Path) -
 
     assert found["total"] == sum(found["by_reason"].values()) == total
     assert own(found) == [(0, "a", "not_json"), (0, "b", "wrong_length"), (0, "c", "not_json"), (1, "a", "not_json")]
-    assert len(as_json(tool(tmp_path, "dlq", "list", "--limit", "1", "--json"))["letters"]) == 1
+    assert len(as_json(tool(tmp_path, "dlq", "list", "--limit", "1", "--json"))["dead_letters"]) == 1
     text = tool(tmp_path, "dlq", "list", "--limit", "1").stdout
     assert "not_json" in text
     assert f"and {total - 1} more" in text
@@ -84,7 +84,7 @@ def test_redrive_sends_events_as_they_were_to_the_partition_they_came_from(made:
     before = {p: made.records(Channel.EVENTS, p) for p in range(2)}
     result = tool(tmp_path, "dlq", "redrive", "--reason", "not_json", "--from", "10", "--to", "11")
 
-    assert "sent 1 events to the end of events; order is not kept" in result.stdout
+    assert "sent 1 event to the end of events; order is not kept" in result.stdout
     sent = made.records(Channel.EVENTS, 0)[len(before[0]) :]
     assert [(r.key, r.value, tuple(r.headers), r.timestamp_ms) for r in sent] == [
         (b"a", b"rubbish", (("trace", b"1"), ("trace", b"2")), 1_700_000_000_500)
@@ -150,25 +150,25 @@ def test_an_event_that_was_refused_twice_is_sent_back_once(made: Stage, tmp_path
     assert tool(tmp_path, "rollback", "--to", "0", "--execute").exit_code == 0
     made.run()
 
-    letters = sum(len(made.records(Channel.DEAD_LETTERS, p)) for p in range(2))
-    assert letters == 2 * before["total"]
+    dead_letters = sum(len(made.records(Channel.DEAD_LETTERS, p)) for p in range(2))
+    assert dead_letters == 2 * before["total"]
     assert as_json(tool(tmp_path, "dlq", "list", "--json")) == before
     assert as_json(tool(tmp_path, "dlq", "redrive", "--dry-run", "--json"))["sent"] == before["total"]
 
 
-def test_letters_of_another_topic_stay(tmp_path: Path) -> None:
+def test_dead_letters_of_another_topic_stay(tmp_path: Path) -> None:
     """A dead-letter topic that is shared by several inputs does not mix them."""
     made = stage(tmp_path)
     made.send([client.Message(b"k", b"rubbish")])
     made.run()
-    letter = made.records(Channel.DEAD_LETTERS, 0)[0]
+    dead_letter = made.records(Channel.DEAD_LETTERS, 0)[0]
     log = made.log()
-    headers = [(n, b"elsewhere" if n == "npstream-topic" else content) for n, content in letter.headers]
-    log.append(Channel.DEAD_LETTERS, 0, [(letter.key, letter.value, headers, letter.timestamp_ms)])
+    headers = [(n, b"elsewhere" if n == "npstream-topic" else content) for n, content in dead_letter.headers]
+    log.append(Channel.DEAD_LETTERS, 0, [(dead_letter.key, dead_letter.value, headers, dead_letter.timestamp_ms)])
     log.close()
 
     result = tool(tmp_path, "dlq", "redrive")
-    assert "sent 1 events" in result.stdout
+    assert "sent 1 event " in result.stdout
     assert "left out 1 that came from another topic" in result.stdout
 
 

@@ -51,7 +51,7 @@ def test_the_features_that_moved_a_score_come_first(made: Stage, tmp_path: Path)
         assert word in text
 
 
-def test_labels_and_bad_events_are_told_as_such(made: Stage, tmp_path: Path) -> None:
+def test_labels_and_bad_events_are_named_as_such(made: Stage, tmp_path: Path) -> None:
     """An event that asks for no decision has none, and a bad one says why."""
     events = made.records(Channel.EVENTS, 0)
     label = next(r for r in events if (r.value or b"").startswith(b'{"id"') and b'"x"' not in (r.value or b""))
@@ -63,7 +63,7 @@ def test_labels_and_bad_events_are_told_as_such(made: Stage, tmp_path: Path) -> 
     assert "dead-letter" in tool(tmp_path, "explain", "--partition", "0", "--offset", str(bad.offset)).stdout
 
 
-def test_a_published_decision_that_is_another_is_told(made: Stage, tmp_path: Path) -> None:
+def test_a_published_decision_that_is_another_is_reported(made: Stage, tmp_path: Path) -> None:
     """Exit code 1 when the topic holds other bytes."""
     record = made.records(Channel.DECISIONS, 0)[5]
     rewrite(made, Channel.DECISIONS, record, (record.value or b"").replace(b'"decision":-1', b'"decision":1'))

@@ -73,7 +73,7 @@ def test_all_partitions_in_a_table(made: Stage, tmp_path: Path) -> None:
     assert [line.split()[0] for line in tool(tmp_path, "inspect").stdout.splitlines()[2:]] == ["0", "1"]
 
 
-def test_the_history_tells_beginning_changes_and_kept_checkpoints(made: Stage, tmp_path: Path) -> None:
+def test_the_history_has_beginning_changes_and_kept_checkpoints(made: Stage, tmp_path: Path) -> None:
     """Where the partition began, where tau changed, and which checkpoints can be returned to."""
     found = as_json(tool(tmp_path, "inspect", "--partition", "0", "--history", "--json"))
 
@@ -168,7 +168,7 @@ def test_the_script_knows_categories_and_missing_numbers(buckets: tuple[int, ...
         (["--partition", "0", "--export", "/dev/null/m.npstream"], "cannot write /dev/null/m.npstream"),
     ],
 )
-def test_what_is_not_there_is_told(made: Stage, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_what_is_not_there_is_reported(made: Stage, tmp_path: Path, arguments: list[str], message: str) -> None:
     """One clear message and exit code 2."""
     result = tool(tmp_path, "inspect", *arguments)
 
@@ -176,7 +176,7 @@ def test_what_is_not_there_is_told(made: Stage, tmp_path: Path, arguments: list[
     assert message in result.stderr
 
 
-def test_a_group_without_checkpoints_is_told_so(tmp_path: Path) -> None:
+def test_a_group_without_checkpoints_is_reported(tmp_path: Path) -> None:
     """An empty log is not shown as zeros."""
     stage(tmp_path)
 

@@ -9,6 +9,7 @@ import pytest
 from npstream.errors import Fatal
 from npstream.records import Channel
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, stage, tamper, tool
 
 OTHER = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -28,7 +29,7 @@ def lose_checkpoints(made: Stage, folder: Path) -> None:
 def trim(made: Stage, before: int) -> None:
     """Retention takes the first events."""
     with closing(made.log()) as log:
-        log.trim(Channel.EVENTS, 0, before)  # type: ignore[attr-defined]
+        retention.trim(log, Channel.EVENTS, 0, before)
 
 
 @pytest.mark.parametrize("start", ["earliest", "2023-11-14T22:13:20.100Z"])
@@ -54,7 +55,7 @@ def test_recovery_rebuilds_the_state_from_the_first_event(tmp_path: Path, crashe
     assert made.path.read_bytes() == before
     result = as_json(tool(tmp_path, "recover", "--execute", "--json"))
     first = 0 if start == "earliest" else 100
-    assert [(m["how"], m["to"], m["replayed"]) for m in result["moves"]] == [("recover", 500, 500 - first)]
+    assert [(m["how"], m["to"], m["replayed"]) for m in result["partitions"]] == [("recover", 500, 500 - first)]
 
     for each in (calm, made):
         each.send(mixed(300, seed=2, first=500))
@@ -62,7 +63,7 @@ def test_recovery_rebuilds_the_state_from_the_first_event(tmp_path: Path, crashe
     audited = as_json(tool(tmp_path, "audit", "--json"))
     assert audited["holds"]
     assert audited["decisions"] == len(made.records(Channel.DECISIONS, 0))
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
 
 
 def test_a_partition_that_began_with_a_model_file_needs_it_again(tmp_path: Path) -> None:
@@ -163,5 +164,5 @@ def test_a_partition_with_an_older_checkpoint_is_left_alone(tmp_path: Path) -> N
     newest = [r for r in made.records(Channel.CHECKPOINTS, 0) if b"/change/" not in (r.key or b"")][-1]
     tamper(made, "DELETE FROM records WHERE key = ? AND offset = ?", newest.key, newest.offset)
 
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
     made.run()

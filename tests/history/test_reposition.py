@@ -11,6 +11,7 @@ from npstream import app, client
 from npstream.partition import PartitionProcessor
 from npstream.records import Channel, Record
 from npstream.testing import Stage
+from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, stage, tamper, tool
 
 OTHER = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -46,7 +47,7 @@ def made(tmp_path: Path) -> Stage:
 
 
 def test_a_plan_changes_nothing_and_says_what_readers_will_see(made: Stage, tmp_path: Path) -> None:
-    """Without --execute the file stays as it is, and the words tell of decisions published twice."""
+    """Without --execute the file stays as it is, and the words warn of decisions published twice."""
     before = made.path.read_bytes()
     to = kept(tmp_path)[0]
     result = tool(tmp_path, "rollback", "--to-checkpoint", str(to))
@@ -63,7 +64,7 @@ def test_a_rollback_to_a_kept_checkpoint_repeats_the_same_decisions(made: Stage,
     to = kept(tmp_path)[1]
     found = as_json(tool(tmp_path, "rollback", "--to-checkpoint", str(to), "--why", "a test", "--execute", "--json"))
     assert found["executed"]
-    assert [(m["from"], m["to"], m["decided_again"]) for m in found["moves"]] == [(700, to, 700 - to)]
+    assert [(m["from"], m["to"], m["decided_again"]) for m in found["partitions"]] == [(700, to, 700 - to)]
 
     made.send(mixed(100, seed=3, first=700))
     made.run(crashes=[4, 8])
@@ -90,7 +91,7 @@ def test_a_rollback_to_a_time_takes_the_first_event_at_or_after_it(made: Stage, 
     """A timestamp is turned into an offset of each partition."""
     found = as_json(tool(tmp_path, "rollback", "--to", "2023-11-14T22:13:20.650Z", "--json"))
 
-    assert found["moves"][0]["to"] == 650
+    assert found["partitions"][0]["to"] == 650
     assert not found["executed"]
 
 
@@ -127,7 +128,7 @@ def test_a_fresh_start_is_a_cold_one_at_that_place(made: Stage, tmp_path: Path) 
     """What comes after is what a new group would have decided from there."""
     before = len(decisions(made))
     result = tool(tmp_path, "reset", "--to", "500", "--execute")
-    assert "begin anew at offset 500" in result.stdout
+    assert "start over at offset 500" in result.stdout
     made.run()
 
     assert decisions(made)[before:] == expected(made, made.records(Channel.EVENTS, 0), begin=500)
@@ -138,7 +139,7 @@ def test_a_fresh_start_is_a_cold_one_at_that_place(made: Stage, tmp_path: Path) 
 
 
 def test_a_fresh_start_from_a_model_file_knows_what_it_knew(made: Stage, tmp_path: Path) -> None:
-    """A model that was exported is given to a partition that begins anew."""
+    """A model that was exported is given to a partition that starts over."""
     file = tmp_path / "model.npstream"
     tool(tmp_path, "inspect", "--partition", "0", "--export", str(file))
     learned = app.read_model(file).t
@@ -151,7 +152,7 @@ def test_a_fresh_start_from_a_model_file_knows_what_it_knew(made: Stage, tmp_pat
 
 
 def test_a_kept_model_skips_events_and_remembers_the_rest(made: Stage, tmp_path: Path) -> None:
-    """The events in between are neither decided nor learned; the model is the one that stood before them."""
+    """The events in between are neither decided nor learned; the model is the one from before them."""
     learned = as_json(tool(tmp_path, "inspect", "--partition", "0", "--json"))["learned"]
     made.send(mixed(60, seed=9))
     result = tool(tmp_path, "reset", "--to", "latest", "--keep-model", "--execute")
@@ -169,7 +170,7 @@ def test_events_that_retention_took_can_be_skipped_without_losing_the_model(made
     """A partition whose events are gone goes on at the first that is there, as far as its checkpoint knew."""
     made.send(mixed(60, seed=9))
     log = made.log()
-    log.trim(Channel.EVENTS, 0, 730)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.EVENTS, 0, 730)
     log.close()
     with pytest.raises(Exception, match="trimmed before they were read"):
         made.run()
@@ -240,24 +241,24 @@ def test_recovery_finds_the_place_again(tmp_path: Path, crashes: list[int]) -> N
     plan = tool(tmp_path, "recover")
     assert "dry run" in plan.stdout
     result = as_json(tool(tmp_path, "recover", "--execute", "--json"))
-    assert [move["how"] for move in result["moves"]] == ["recover"]
+    assert [move["how"] for move in result["partitions"]] == ["recover"]
 
     for each in (calm, made):
         each.send(mixed(300, seed=2, first=500))
     assert made.run() == calm.run()
     assert as_json(tool(tmp_path, "audit", "--json"))["holds"]
-    assert as_json(tool(tmp_path, "recover", "--json"))["moves"] == []
+    assert as_json(tool(tmp_path, "recover", "--json"))["partitions"] == []
 
 
 def test_recovery_after_a_crash_replays_from_the_newest_checkpoint(tmp_path: Path) -> None:
-    """Events answered since the checkpoint are replayed in silence and compared with their answers."""
+    """Events decided since the checkpoint are replayed in silence and compared with what was published."""
     made = stage(tmp_path, checkpoint={"every_events": 10_000, "every_seconds": 1000})
     made.send(mixed(300))
     made.run(crashes=[5])
     lose_offsets(made)
     drop_newest_checkpoint(made)
 
-    found = as_json(tool(tmp_path, "recover", "--execute", "--json"))["moves"][0]
+    found = as_json(tool(tmp_path, "recover", "--execute", "--json"))["partitions"][0]
     assert found["replayed"] > 0
     assert "were reproduced on the way" in found["note"]
     made.send(mixed(50, seed=1, first=300))
@@ -279,7 +280,7 @@ def drop_newest_checkpoint(made: Stage) -> None:
 def test_recovery_without_any_checkpoint_recomputes_from_the_first_event(made: Stage, tmp_path: Path) -> None:
     """Even the checkpoint topic may be lost, as long as the events and the settings are there."""
     log = made.log()
-    log.trim(Channel.CHECKPOINTS, 0, 10**6)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.CHECKPOINTS, 0, 10**6)
     log.close()
     lose_offsets(made)
     before = decisions(made)
@@ -292,9 +293,9 @@ def test_recovery_without_any_checkpoint_recomputes_from_the_first_event(made: S
 
 
 def test_recovery_refuses_what_it_cannot_reproduce(made: Stage, tmp_path: Path) -> None:
-    """With other settings than those that decided, and no checkpoint to tell, nothing is guessed."""
+    """With other settings than those that decided, and no checkpoint to show it, nothing is guessed."""
     log = made.log()
-    log.trim(Channel.CHECKPOINTS, 0, 10**6)  # type: ignore[attr-defined]
+    retention.trim(log, Channel.CHECKPOINTS, 0, 10**6)
     log.close()
     lose_offsets(made)
 
@@ -323,7 +324,7 @@ def test_what_cannot_be_done_is_refused(made: Stage, tmp_path: Path, command: li
     """One clear message and exit code 2."""
     if command == ["rollback", "--to", "2"]:
         log = made.log()
-        log.trim(Channel.EVENTS, 0, 100)  # type: ignore[attr-defined]
+        retention.trim(log, Channel.EVENTS, 0, 100)
         log.close()
     result = tool(tmp_path, *command)
 

@@ -91,8 +91,8 @@ def test_inspect_explain_lag_and_dlq_beside_each_other(one: KafkaStage) -> None:
     assert explained["published"] is True
     assert as_json(one.tool("lag", "--json"))["records"] == 0
 
-    letters = as_json(one.tool("dlq", "list", "--json"))
-    assert letters["total"] == len(one.records(Channel.DEAD_LETTERS, 0))
+    dead_letters = as_json(one.tool("dlq", "list", "--json"))
+    assert dead_letters["total"] == len(one.records(Channel.DEAD_LETTERS, 0))
     only = ["--from", "150", "--to", "151"]
     assert as_json(one.tool("dlq", "redrive", *only, "--json"))["sent"] == 1
     last = one.records(Channel.EVENTS, 0)[-1]
@@ -125,7 +125,7 @@ def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(tw
     assert set(two.positions().values()) == {None}
     result = two.tool("recover", "--execute", "--json")
     assert result.exit_code == 0, result.stderr
-    assert [move["how"] for move in as_json(result)["moves"]] == ["recover", "recover"]
+    assert [move["how"] for move in as_json(result)["partitions"]] == ["recover", "recover"]
     two.wait_alone()
     for partition in range(2):
         two.send(mixed(200, seed=5 + partition, first=300), partition)
@@ -170,7 +170,7 @@ def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decision
     assert two.positions() == before
     result = two.tool("recover", "--execute", "--json")
     assert result.exit_code == 0, result.stderr
-    assert [(move["how"], move["replayed"]) for move in as_json(result)["moves"]] == [("recover", 300)] * 2
+    assert [(move["how"], move["replayed"]) for move in as_json(result)["partitions"]] == [("recover", 300)] * 2
     two.wait_alone()
     assert [at and at.proof for at in two.positions().values()] == [at and at.proof for at in before.values()]
     for partition in range(2):
@@ -245,7 +245,7 @@ def test_the_doctor_names_what_is_wrong_with_topics_and_retention(one: KafkaStag
 
 
 def test_the_doctor_names_missing_topics_and_stops_there(one: KafkaStage) -> None:
-    """What `init` would create is told, topic by topic."""
+    """What `init` would create is reported, topic by topic."""
     one.configure(topics={"events": one.mapping["topics"]["events"], "decisions": "nowhere-to-be-found"})
     result = one.tool("doctor", "--json")
 
@@ -254,8 +254,10 @@ def test_the_doctor_names_missing_topics_and_stops_there(one: KafkaStage) -> Non
     assert (found["subject"], found["fix"]) == ("nowhere-to-be-found", "run `npstream init`, which does it")
 
 
-def test_the_doctor_tells_a_stuck_transaction_from_a_slow_one(one: KafkaStage, kafka: Kafka, topic_prefix: str) -> None:
-    """A gap that stands still for longer than a transaction may last is an error with its remedy."""
+def test_the_doctor_distinguishes_a_stuck_transaction_from_a_slow_one(
+    one: KafkaStage, kafka: Kafka, topic_prefix: str
+) -> None:
+    """A gap that stays for longer than a transaction may last is an error with its remedy."""
     assert one.settings.kafka is not None
     config = one.settings.kafka.config(one.settings.topic_names())
     producer = Producer(
@@ -289,7 +291,7 @@ def test_the_doctor_tells_a_stuck_transaction_from_a_slow_one(one: KafkaStage, k
     assert now > 15
 
 
-def test_a_reader_that_is_busy_is_not_told_of_silence(one: KafkaStage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_is_busy_gets_no_error_of_silence(one: KafkaStage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time that a tool spends on the records it got, compiling for instance, is not the broker's silence."""
     one.send([client.event(i, [0.1, 0.2, 0.3]) for i in range(20)], 0)
     monkeypatch.setattr("npstream.kafka.log._PAGE", 1)

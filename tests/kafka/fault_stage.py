@@ -1,4 +1,4 @@
-"""A worker on a real broker whose clients fail where they are told, one case after another on the same topics.
+"""A worker on a real broker whose clients fail where they should, one case after another on the same topics.
 
 What a case leaves behind the next one starts from, so that at the end every
 event must have been decided exactly once, whatever failed on the way.

@@ -1,4 +1,4 @@
-"""Kafka clients that fail where they are told: any call, with any error, once or for ever, for one partition or all.
+"""Kafka clients that fail where they should: any call, with any error, once or forever, for one partition or all.
 
 The clients are the library's own, on a real broker; only what they raise is
 made up. `installed()` puts them in the place of the library's.

@@ -16,7 +16,7 @@ def never_over() -> float:
     return 30.0
 
 
-def test_what_a_call_answers_or_raises_comes_back() -> None:
+def test_what_a_call_returns_or_raises_comes_back() -> None:
     """The outcome of the work is what the caller sees, call after call."""
     caller = BoundedCaller[int]("test")
 
@@ -46,7 +46,7 @@ def test_whoever_started_a_call_may_do_something_else() -> None:
     caller.close(lambda: None, 30)
 
 
-def test_an_answer_counts_however_late_one_comes_for_it() -> None:
+def test_a_result_counts_however_late_it_is_asked_for() -> None:
     """The time for waiting may be over by then; it is not needed any more."""
     caller = BoundedCaller[int]("test")
 

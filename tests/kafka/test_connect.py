@@ -161,7 +161,7 @@ def test_an_unreachable_broker_is_named_with_what_to_check(topic_prefix: str) ->
 
 
 def test_the_wrong_protocol_is_named(secured: JarKafka) -> None:
-    """TLS towards a plain listener is told apart from a broker that is down."""
+    """TLS towards a plain listener is distinguished from a broker that is down."""
     wrong = KafkaConfig(secured.bootstrap, "group", "a", TOPICS, connect_timeout_ms=3000, security={"protocol": "SSL"})
     with pytest.raises((Fatal, Retryable), match=r"kafka\.security"):
         KafkaBroker(wrong)

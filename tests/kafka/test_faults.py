@@ -1,4 +1,4 @@
-"""Whatever a client raises, wherever, once or for ever: what would come back stops its own partition and no other.
+"""Whatever a client raises, wherever, once or forever: what would come back stops its own partition and no other.
 
     python -m tests.kafka.test_faults --count 300 --seed 1
 
@@ -62,10 +62,10 @@ def check(fault: Fault, outcome: Outcome) -> None:
         assert what in ("fatal", "weather") or fault.partition is None, f"one partition ended the worker: {said}"
         return
     if fault.partition is not None:
-        assert outcome.decided >= OTHERS, f"another partition stood still: {said}"
+        assert outcome.decided >= OTHERS, f"another partition made no progress: {said}"
         assert outcome.paused.keys() <= {HOSTILE}, f"another partition was paused: {said}"
         if fault.forever:
-            assert HOSTILE in outcome.paused or what == "weather", f"it goes on for ever: {said}"
+            assert HOSTILE in outcome.paused or what == "weather", f"it goes on forever: {said}"
             return
     # What is refused by name is taken at its word: whoever was alone in that transaction is paused at once.
     blamed = what == "refused" or (fault.call == MESSAGE and speaks_of_partition(KafkaError(int(fault.raised))))  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_what_a_new_connection_would_not_cure_ends_the_worker_at_once(stage: Fau
 
 
 def drawn(rng: random.Random) -> Fault:
-    """Any call, any error, once or for ever, for one partition where that is possible."""
+    """Any call, any error, once or forever, for one partition where that is possible."""
     call = rng.choice(all_calls())
     bound = call in BOUND
     forever = bound and rng.random() < 0.5

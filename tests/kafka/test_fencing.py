@@ -35,7 +35,7 @@ def test_a_twin_is_noticed_by_a_worker_that_only_reads(place: KafkaPlace) -> Non
 
 
 def test_a_transaction_that_timed_out_is_retryable_not_a_twin(place: KafkaPlace, log: KafkaLog) -> None:
-    """A worker that slept longer than its transaction is told to restore: nobody else has its name."""
+    """A worker that slept longer than its transaction must restore: nobody else has its name."""
     with zombie(place, "before_commit", transaction_timeout_ms=8000) as sleeper:
         assert log.ends(Channel.DECISIONS, 0).stable == 0
         eventually(lambda: log.ends(Channel.DECISIONS, 0).stable > 0)  # the coordinator has ended the transaction

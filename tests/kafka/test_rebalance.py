@@ -1,4 +1,4 @@
-"""Partitions change hands: who is told what, and nothing is lost or doubled."""
+"""Partitions change hands: who is called with what, and nothing is lost or doubled."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -47,8 +47,8 @@ def test_a_second_worker_takes_over_some_partitions(place: KafkaPlace) -> None:
     until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
 
     assert first.owned & second.owned == set()
-    assert first.told == [("assigned", (0, 1, 2)), ("revoked", tuple(sorted(second.owned)))]
-    assert second.told == [("assigned", tuple(sorted(second.owned)))]
+    assert first.reported == [("assigned", (0, 1, 2)), ("revoked", tuple(sorted(second.owned)))]
+    assert second.reported == [("assigned", tuple(sorted(second.owned)))]
 
 
 def test_a_static_restart_moves_nothing(place: KafkaPlace) -> None:
@@ -58,7 +58,7 @@ def test_a_static_restart_moves_nothing(place: KafkaPlace) -> None:
     second = Owner(broker)
     broker.subscribe(second)
     until([first, second], lambda: bool(second.owned) and first.owned | second.owned == {0, 1, 2})
-    before, told = set(second.owned), list(first.told)
+    before, reported = set(second.owned), list(first.reported)
 
     broker.close(5.0)
     broker = place.kafka_broker("b", session_timeout_ms=60_000)
@@ -66,8 +66,8 @@ def test_a_static_restart_moves_nothing(place: KafkaPlace) -> None:
     broker.subscribe(again)
     until([first, again], lambda: again.owned == before)
 
-    assert first.told == told
-    assert again.told == [("assigned", tuple(sorted(before)))]
+    assert first.reported == reported
+    assert again.reported == [("assigned", tuple(sorted(before)))]
 
 
 def test_a_dynamic_worker_that_leaves_hands_over_at_once(place: KafkaPlace) -> None:
@@ -83,8 +83,8 @@ def test_a_dynamic_worker_that_leaves_hands_over_at_once(place: KafkaPlace) -> N
     until([first], lambda: first.owned == {0, 1, 2})
 
 
-def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) -> None:
-    """Busy beyond max_poll_interval_ms it has left the group: it must reset, and which setting to raise is said."""
+def test_a_worker_that_does_not_poll_must_restart_its_session(place: KafkaPlace) -> None:
+    """Busy beyond max_poll_interval_ms it has left the group: its session restarts, and the error names the setting."""
     idle = joined(place.kafka_broker("a", session_timeout_ms=1500, max_poll_interval_ms=2000))
     admin = Admin(place.config())
     eventually(lambda: admin.group().members == ())
@@ -95,8 +95,8 @@ def test_a_worker_that_does_not_poll_is_told_to_start_anew(place: KafkaPlace) ->
         idle.poll_until(lambda: False)
 
 
-def test_a_worker_that_slept_beyond_its_session_is_told_that_its_partitions_are_lost(place: KafkaPlace) -> None:
-    """Awake again it is told that they are gone, not asked to let go of them."""
+def test_a_worker_that_slept_beyond_its_session_learns_that_its_partitions_are_lost(place: KafkaPlace) -> None:
+    """Awake again it learns that they are lost, and is not asked to let go of them."""
     with zombie(place, "after_poll", session_timeout_ms=4000) as sleeper:
         heir = joined(place.kafka_broker("b"))
         until([heir], lambda: heir.owned == {0, 1, 2})
@@ -123,7 +123,7 @@ def test_a_commit_overtaken_by_a_rebalance_is_made_again(place: KafkaPlace, log:
 
 
 def test_a_commit_that_is_always_overtaken_gives_up(place: KafkaPlace, log: KafkaLog) -> None:
-    """A worker that the group has left behind for good is told to reset, and nothing of it is visible."""
+    """A worker that the group has dropped must restart its session, and nothing of it is visible."""
     broker = place.kafka_broker("a")
     first = joined(broker)
     stale = broker._member.group_metadata()

@@ -18,7 +18,7 @@ def test_the_threshold_is_the_transaction_timeout_and_the_brokers_check() -> Non
     assert threshold_s(15_000) == 25.0
 
 
-def test_a_stable_end_that_stands_still_is_found_when_its_time_is_over() -> None:
+def test_a_stable_end_that_does_not_move_is_found_when_its_time_is_over() -> None:
     """Not before, and not when it moves or catches up in between."""
     topics = Topics("e", "d", "x", "c")
     standing, moved, caught_up = Ends(0, 3, 6), Ends(0, 4, 6), Ends(0, 6, 6)

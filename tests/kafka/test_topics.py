@@ -16,7 +16,7 @@ FOREVER = str(2**63 - 1)
 
 
 def test_missing_topics_are_created_with_what_they_need() -> None:
-    """Partition counts follow the wish, outputs keep event time for ever, checkpoints are compacted."""
+    """Partition counts follow the wish, outputs keep event time forever, checkpoints are compacted."""
     events, decisions, dead, checkpoints = plan(TOPICS, {}, set(), Wishes(partitions=6, replication=3))
 
     assert all(isinstance(action, Create) for action in (events, decisions, dead, checkpoints))

@@ -52,26 +52,26 @@ def test_aborted_records_are_never_handed_out(place: KafkaPlace, log: KafkaLog) 
 def test_the_committed_position_waits_for_an_undecided_transaction(place: KafkaPlace) -> None:
     """Offsets sent but not decided delay the answer; when they are decided it is the right one."""
     turns = threading.Semaphore(0)
-    answers: list[Position | None] = []
+    found: list[Position | None] = []
     with zombie(place, "after_send_offsets", transaction_timeout_ms=60_000) as sleeper:
         heir = KafkaBroker(place.config("b", transaction_timeout_ms=60_000), heartbeat=turns.release)
         while turns.acquire(blocking=False):
             pass  # connecting shows life, too
-        waiting = threading.Thread(target=lambda: answers.append(heir.state.committed(0)))
+        waiting = threading.Thread(target=lambda: found.append(heir.state.committed(0)))
         waiting.start()
         assert turns.acquire(timeout=30)  # one whole wait has passed
-        assert answers == []
+        assert found == []
 
         sleeper.kill()
         place.kafka_broker("a").subscribe(_Nobody())  # the same slot's next life ends the transaction
         waiting.join(30)
 
-    assert answers == [None]
+    assert found == [None]
     heir.abandon()
 
 
 def test_a_stop_ends_the_wait(place: KafkaPlace) -> None:
-    """A worker told to stop does not wait for somebody else's transaction."""
+    """A worker asked to stop does not wait for somebody else's transaction."""
     with zombie(place, "after_send_offsets", transaction_timeout_ms=60_000):
         heir = KafkaBroker(place.config("b"), stopping=lambda: True)
         with pytest.raises(Retryable, match="stopped while waiting for the committed position"):
@@ -91,7 +91,7 @@ def test_a_checkpoint_is_read_as_soon_as_the_position_points_to_it(place: KafkaP
 
 
 class _Nobody:
-    """A listener that is never told anything, since its broker never polls."""
+    """A listener that is never called, since its broker never polls."""
 
     def on_assigned(self, partitions: object) -> dict[int, int | None]:
         raise AssertionError(partitions)

@@ -36,7 +36,7 @@ class Zombie:
             time.sleep(0.02)
 
     def last_words(self) -> str:
-        """Continue it; answers how its commit ended."""
+        """Continue it; returns how its commit ended."""
         self._process.send_signal(signal.SIGCONT)
         out, errors = self._process.communicate(timeout=PATIENCE_S)
         assert out, errors
@@ -75,8 +75,8 @@ def main() -> None:
     owner = joined(broker)
     if "after_poll" in os.environ["NPSTREAM_FAILPOINTS"]:
         failpoints.hit("after_poll")
-        owner.poll_until(lambda: len(owner.told) > 1)
-        print(*owner.told[1])
+        owner.poll_until(lambda: len(owner.reported) > 1)
+        print(*owner.reported[1])
         return
     try:
         broker.commit(SHARES)

@@ -7,14 +7,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from npstream.codec.decoder import EventConfig
-from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.model import ALGORITHM, Params
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.status import Identity
@@ -22,12 +20,12 @@ from npstream.observe import Reading
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.partition.counters import Tally
 from npstream.port import Broker
-from npstream.records import Channel, Phase, Topics
+from npstream.records import Phase, Record
 from npstream.secrets import Secrets
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
+from tests.worker.bench import TOPICS, Bench
 
-TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 IDENTITY = Identity("g", "events", "worker-0", "0.0.0", ALGORITHM)
 _WAIT_S = 60.0
 
@@ -47,7 +45,7 @@ def samples(text: str) -> dict[Sample, float]:
 
 
 def reading(**changes: Any) -> Reading:
-    """How a partition stands that has just begun, but for `changes`."""
+    """A partition that has just begun, except for `changes`."""
     fields: dict[str, Any] = {
         "partition": 0,
         "phase": Phase.LIVE,
@@ -95,42 +93,29 @@ def events(n: int, seed: int = 0, d: int = 2) -> list[bytes]:
 
 
 @dataclass
-class Stage:
-    """One embedded log; `start` puts a worker and its dashboard on it, `stop` takes them off."""
+class WatchedBench(Bench):
+    """A bench whose worker runs on a thread, with its dashboard, from `start` to `stop`."""
 
-    path: Path
-    partitions: int = 1
     using: PartitionConfig = field(default_factory=config)
     http: HttpConfig = field(default_factory=lambda: HttpConfig("127.0.0.1", 0))
     secrets: Secrets = field(default_factory=Secrets)
     wrap: Callable[[Broker], Broker] = lambda broker: broker
+    failure: BaseException | None = None
 
-    def __post_init__(self) -> None:
-        create_topics(self.path, TOPICS, self.partitions)
-        self.log = EmbeddedLog(self.path, TOPICS)
-        self.failure: BaseException | None = None
-
-    def feed(self, values: Sequence[bytes | None], partition: int = 0, timestamp_ms: int | None = None) -> None:
+    def send(self, values: Sequence[bytes | None], partition: int = 0, timestamp_ms: int | None = None) -> None:
         """Append events, by default of this moment."""
         at_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
-        self.log.append(Channel.EVENTS, partition, [(None, value, (), at_ms) for value in values])
+        self.feed(partition, [Record(0, at_ms, None, value) for value in values])
 
-    def start(self) -> "Stage":
+    def start(self) -> "WatchedBench":
         """Run a worker on a thread of its own, compiled before anybody waits for it."""
         warm_up(self.using)
         self._stop = threading.Event()
-        self.dashboard = Dashboard(
-            self.http, IDENTITY, time.monotonic, time.time, lambda: EmbeddedLog(self.path, TOPICS), self.secrets
-        )
+        self.dashboard = Dashboard(self.http, IDENTITY, time.monotonic, time.time, self.log, self.secrets)
         origin = Origin("g", TOPICS.events, self.using, Cadence(every_events=500, every_seconds=1e9))
-        worker = Worker(
-            lambda: (self.wrap(EmbeddedBroker(self.path, TOPICS, "g")), EmbeddedLog(self.path, TOPICS)),
-            origin,
-            Limits(poll_s=0.01),
-            time.monotonic,
-            self._stop,
-            self.dashboard.observer,
-        )
+        limits = Limits(poll_s=0.01)
+        observer = self.dashboard.observer
+        worker = Worker(lambda: self.connect(self.wrap), origin, limits, time.monotonic, self._stop, observer)
         self._thread = threading.Thread(target=self._run, args=(worker,), daemon=True)
         self.dashboard.start()
         self._thread.start()
@@ -151,7 +136,7 @@ class Stage:
         if self.failure is not None:
             raise self.failure
 
-    def __enter__(self) -> "Stage":
+    def __enter__(self) -> "WatchedBench":
         return self.start()
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -160,14 +145,12 @@ class Stage:
         except BaseException:
             if kind is None:
                 raise
-        finally:
-            self.log.close()
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status code and body of an answer."""
+        """Status code and body of a response."""
         try:
-            with urllib.request.urlopen(self.dashboard.url + path, timeout=10) as answer:
-                return answer.status, answer.read().decode()
+            with urllib.request.urlopen(self.dashboard.url + path, timeout=10) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read().decode()
 
@@ -181,7 +164,7 @@ class Stage:
         return samples(self.get("metrics")[1])
 
     def wait_for(self, what: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-        """Poll the status until `what` holds of it, and answer it."""
+        """Poll the status until `what` holds of it, and return it."""
         deadline = time.monotonic() + _WAIT_S
         while True:
             status = self.status()

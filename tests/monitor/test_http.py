@@ -19,7 +19,7 @@ from npstream.partition import PartitionProcessor
 from npstream.port import Broker, FinishCommit, Listener
 from npstream.records import Batch, Pointer, Record, Share
 from npstream.secrets import Secrets
-from tests.monitor.stage import IDENTITY, Stage, config, events, handled
+from tests.monitor.stage import IDENTITY, WatchedBench, config, events, handled
 from tests.monitor.test_status import Clock
 from tests.operations.command import get
 
@@ -63,8 +63,8 @@ Ask = Callable[[str], tuple[int, str]]
 T = TypeVar("T")
 
 
-def answers(shown: Dashboard, look: Callable[[Ask], T]) -> T:
-    """What `look` finds while the dashboard answers."""
+def while_serving(shown: Dashboard, look: Callable[[Ask], T]) -> T:
+    """What `look` finds while the dashboard serves."""
     shown.start()
     try:
         return look(lambda path: get(shown.url + path))
@@ -72,26 +72,26 @@ def answers(shown: Dashboard, look: Callable[[Ask], T]) -> T:
         shown.stop()
 
 
-def test_everything_answers_while_the_worker_runs(tmp_path: Path) -> None:
+def test_everything_responds_while_the_worker_runs(tmp_path: Path) -> None:
     """Probes are green, the page, the metrics and the status are there."""
-    with Stage(tmp_path / "log", 2) as stage:
-        stage.feed(events(10))
+    with WatchedBench(tmp_path / "log", 2) as stage:
+        stage.send(events(10))
         stage.wait_for(lambda status: handled(10, 0)(status) and status["ready"])
-        answers = {path: stage.get(path) for path in PATHS}
+        responses = {path: stage.get(path) for path in PATHS}
         wrong = stage.get("nothing")
 
-    assert {path: status for path, (status, _) in answers.items()} == dict.fromkeys(PATHS, 200)
-    assert answers["livez"][1] == "alive\n"
-    assert answers["readyz"][1] == "ready\n"
-    assert answers[""][1].startswith("<!doctype html>")
+    assert {path: status for path, (status, _) in responses.items()} == dict.fromkeys(PATHS, 200)
+    assert responses["livez"][1] == "alive\n"
+    assert responses["readyz"][1] == "ready\n"
+    assert responses[""][1].startswith("<!doctype html>")
     assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /boundary\n")
 
 
 @pytest.mark.slow
-def test_status_tells_the_whole_story_of_a_partition(tmp_path: Path) -> None:
+def test_status_has_the_whole_story_of_a_partition(tmp_path: Path) -> None:
     """Position, lag, rates with intervals, threshold, budget and counters are in it, as plain JSON."""
-    with Stage(tmp_path / "log") as stage:
-        stage.feed([*events(500), b"rubbish"])
+    with WatchedBench(tmp_path / "log") as stage:
+        stage.send([*events(500), b"rubbish"])
         stage.wait_for(handled(501))
         # The log's end is asked for every few seconds, and may have been seen last before it was fed.
         partition = stage.wait_for(lambda status: status["partitions"][0]["end_offset"] == 501)["partitions"][0]
@@ -111,7 +111,7 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
     """/livez looks at the loop alone: red while a poll hangs, green when it goes on; readiness does not care."""
     opened = threading.Event()
     opened.set()
-    stage = Stage(
+    stage = WatchedBench(
         tmp_path / "log", http=HttpConfig("127.0.0.1", 0, max_age_s=2.0), wrap=lambda broker: Gate(broker, opened)
     )
     with stage:
@@ -132,7 +132,7 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
 
 def test_liveness_is_green_before_anything_is_owned() -> None:
     """A worker that waits for brokers or for the group is alive, and has neither started nor is it ready."""
-    found = answers(dashboard(), lambda ask: [ask(path) for path in ("startz", "livez", "readyz")])
+    found = while_serving(dashboard(), lambda ask: [ask(path) for path in ("startz", "livez", "readyz")])
 
     assert found == [
         (503, "starting for 0 s: the loop has not turned yet\n"),
@@ -153,7 +153,7 @@ def test_a_slow_start_is_alive_for_ten_minutes() -> None:
             found.append((ask("startz")[0], ask("livez")[0]))
         return found
 
-    assert answers(shown, look) == [(503, 200), (503, 200), (503, 503)]
+    assert while_serving(shown, look) == [(503, 200), (503, 200), (503, 503)]
 
 
 def test_after_the_first_turn_a_minute_is_the_limit() -> None:
@@ -163,14 +163,14 @@ def test_after_the_first_turn_a_minute_is_the_limit() -> None:
 
     def look(ask: Ask) -> list[tuple[int, int]]:
         found = []
-        for seconds, told in ((100, shown.observer.turned), (50, shown.observer.polled), (59, None), (2, None)):
+        for seconds, reported in ((100, shown.observer.turned), (50, shown.observer.polled), (59, None), (2, None)):
             clock.wait(seconds)
-            if told is not None:
-                told()
+            if reported is not None:
+                reported()
             found.append((ask("startz")[0], ask("livez")[0]))
         return found
 
-    assert answers(shown, look) == [(503, 200), (200, 200), (200, 200), (200, 503)]
+    assert while_serving(shown, look) == [(503, 200), (200, 200), (200, 200), (200, 503)]
 
 
 def test_a_taken_port_is_a_clear_error() -> None:
@@ -182,7 +182,7 @@ def test_a_taken_port_is_a_clear_error() -> None:
 
 
 def test_the_default_is_loopback() -> None:
-    """Nobody outside this machine sees anything unless told otherwise."""
+    """Nobody outside this machine sees anything unless the settings say so."""
     shown = dashboard()
     shown.stop()
 
@@ -191,7 +191,7 @@ def test_the_default_is_loopback() -> None:
 
 def test_no_secret_in_the_status(tmp_path: Path) -> None:
     """A secret that got into a message is masked."""
-    with Stage(tmp_path / "log", 2, secrets=Secrets(["hunter22"])) as stage:
+    with WatchedBench(tmp_path / "log", 2, secrets=Secrets(["hunter22"])) as stage:
         stage.wait_for(handled(0, 0))
     stage.dashboard.observer.paused(0, "login with hunter22 failed")
     text = json.dumps(stage.dashboard.status())
@@ -202,7 +202,7 @@ def test_no_secret_in_the_status(tmp_path: Path) -> None:
 
 def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     """The policy allows the page's own script and style by their digests and requests to this server only."""
-    with Stage(tmp_path / "log") as stage:
+    with WatchedBench(tmp_path / "log") as stage:
         connection = http.client.HTTPConnection("127.0.0.1", int(stage.dashboard.url.split(":")[-1].strip("/")))
         connection.request("HEAD", "/")
         answer = connection.getresponse()
@@ -220,11 +220,11 @@ def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
 
 def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
     """The worker goes on and publishes the same while somebody looks; the margins are the model's own."""
-    with Stage(tmp_path / "log") as stage:
-        stage.feed(events(400))
+    with WatchedBench(tmp_path / "log") as stage:
+        stage.send(events(400))
         stage.wait_for(handled(400))
         code, body = stage.get("boundary?partition=0")
-        stage.feed(events(10, seed=1))
+        stage.send(events(10, seed=1))
         after = stage.wait_for(handled(410))
         wrong = stage.get("boundary?partition=7")
 
@@ -240,8 +240,8 @@ def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
 
 
 def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
-    """Other models are told apart with a sentence."""
-    with Stage(tmp_path / "log", using=config(d=3)) as stage:
+    """Other models are distinguished with a sentence."""
+    with WatchedBench(tmp_path / "log", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
         answer = stage.get("boundary?partition=0")
 
@@ -250,8 +250,8 @@ def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
 
 def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
     """Its model is not loaded: said at once, instead of waiting for it."""
-    with Stage(tmp_path / "log", 2) as stage:
-        stage.feed([b"rubbish"] * 1200)
+    with WatchedBench(tmp_path / "log", 2) as stage:
+        stage.send([b"rubbish"] * 1200)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
         answer = stage.get("boundary?partition=0")
 
@@ -263,8 +263,8 @@ def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     """When the loop does not turn, the request ends with a sentence, and the worker is none the worse."""
     opened = threading.Event()
     opened.set()
-    with Stage(tmp_path / "log", wrap=lambda broker: Gate(broker, opened)) as stage:
-        stage.feed(events(10))
+    with WatchedBench(tmp_path / "log", wrap=lambda broker: Gate(broker, opened)) as stage:
+        stage.send(events(10))
         stage.wait_for(handled(10))
         opened.clear()
         stage.wait_for(lambda status: status["loop_age_s"] > 0.2)

@@ -9,8 +9,9 @@ from npstream.embedded import EmbeddedLog, create_topics
 from npstream.monitor.lag import LagWatch
 from npstream.monitor.status import PartitionStatus
 from npstream.records import Channel, Phase
-from tests.monitor.stage import TOPICS, reading
+from tests.monitor.stage import reading
 from tests.monitor.test_status import Clock
+from tests.worker.bench import TOPICS
 
 WALL_S = 1_700_000_000.0
 
@@ -42,7 +43,7 @@ class Scene:
         self.owned[0] = status
 
     def lag(self) -> tuple[int, float]:
-        """Records and seconds as told now, after a look."""
+        """Records and seconds as reported now, after a look."""
         self.watch.look()
         found = self.watch.lags()[0]
         return found.records, round(found.seconds, 3)
@@ -57,7 +58,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_no_lag_at_the_end(scene: Scene) -> None:
-    """A partition at the stable end is not behind, whatever the age of its last event."""
+    """A partition at the stable end has no lag, whatever the age of its last event."""
     scene.feed(5)
     scene.stand_at(5, event_age_s=1000)
 
@@ -107,7 +108,7 @@ def test_a_partition_that_does_not_move_is_judged_by_its_next_event(scene: Scene
     assert scene.lag() == (6, 360.0)
 
 
-def test_without_an_answer_nothing_is_told(scene: Scene) -> None:
+def test_without_a_response_nothing_is_shown(scene: Scene) -> None:
     """Before the first look, and when the last one is long ago, the lag is unknown rather than wrong."""
     scene.feed(5)
     before = scene.watch.lags()

@@ -13,7 +13,7 @@ from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS
-from tests.monitor.stage import IDENTITY, Sample, Stage, config, events, handled, reading, sample, samples
+from tests.monitor.stage import IDENTITY, Sample, WatchedBench, config, events, handled, reading, sample, samples
 
 
 def of(name: str, **labels: str) -> Sample:
@@ -23,8 +23,8 @@ def of(name: str, **labels: str) -> Sample:
 
 def test_every_metric_of_the_list_is_exported_and_nothing_else(tmp_path: Path) -> None:
     """The families of a scrape are those of the list, each of its kind and with its help."""
-    with Stage(tmp_path / "log", 2) as stage:
-        stage.feed([*events(50), b"rubbish"])
+    with WatchedBench(tmp_path / "log", 2) as stage:
+        stage.send([*events(50), b"rubbish"])
         stage.wait_for(handled(51, 0))
         families = list(text_string_to_metric_families(stage.get("metrics")[1]))
 
@@ -54,8 +54,8 @@ def test_prometheus_own_check_accepts_a_scrape(tmp_path: Path) -> None:
         if os.environ.get("CI") == "true":
             pytest.fail("CI needs promtool: install the package prometheus", pytrace=False)
         pytest.skip("no promtool here: install the package prometheus")
-    with Stage(tmp_path / "log") as stage:
-        stage.feed(events(100))
+    with WatchedBench(tmp_path / "log") as stage:
+        stage.send(events(100))
         stage.wait_for(handled(100))
         scrape = stage.get("metrics")[1]
 
@@ -68,10 +68,10 @@ def test_prometheus_own_check_accepts_a_scrape(tmp_path: Path) -> None:
 
 def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     """Decisions, labels, outcomes, dead letters and events add up to what was fed."""
-    stage = Stage(tmp_path / "log", using=config(on_bad_event="-1"))
+    stage = WatchedBench(tmp_path / "log", using=config(on_bad_event="-1"))
     with stage:
         bad = [b"[]", b"[]", b'{"id": "a", "x": [1]}', None]
-        stage.feed([*events(700), *bad, b'{"id": 1, "x": [0.5, 0.5]}', b'{"id": 1, "y": -1}'])
+        stage.send([*events(700), *bad, b'{"id": 1, "x": [0.5, 0.5]}', b'{"id": 1, "y": -1}'])
         partition = stage.wait_for(handled(706))["partitions"][0]
         found = stage.metrics()
 
@@ -112,13 +112,13 @@ def test_counters_agree_with_the_status(tmp_path: Path) -> None:
 
 def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
     """After a restart counters begin at zero while rates go on from the restored state."""
-    stage = Stage(tmp_path / "log")
-    stage.feed(events(300))
+    stage = WatchedBench(tmp_path / "log")
+    stage.send(events(300))
     stage.start()
     stage.wait_for(handled(300))
     stage.stop()
     with stage:
-        stage.feed(events(20, seed=1))
+        stage.send(events(20, seed=1))
         partition = stage.wait_for(handled(320))["partitions"][0]
         found = stage.metrics()
 
@@ -137,8 +137,8 @@ def test_bad_events_are_counted_once() -> None:
     recorder.observed(reading(bad_events=replayed | {("empty", "1"): 2, ("empty", "-1"): 1}))
     found = samples(scrape(recorder))
 
-    letters = {r: found[of("npstream_dead_letters_total", reason=r)] for r in ("not_json", "empty", "oversize")}
-    assert letters == {"not_json": 0, "empty": 3, "oversize": 0}
+    dead_letters = {r: found[of("npstream_dead_letters_total", reason=r)] for r in ("not_json", "empty", "oversize")}
+    assert dead_letters == {"not_json": 0, "empty": 3, "oversize": 0}
     assert found[of("npstream_decisions_total", decision="1", reason="invalid")] == 2
     assert found[of("npstream_decisions_total", decision="-1", reason="invalid")] == 1
 

@@ -46,14 +46,14 @@ def upstream(place: KafkaPlace, topic: str | None = None) -> Producer:
 
 
 def watch(place: KafkaPlace, position: int, stuck_s: float) -> LagWatch:
-    """A watch over partition 0, whose owner stands at `position`."""
+    """A watch over partition 0, whose owner is at `position`."""
     stuck = StuckWatch(place.topics, stuck_s)
     owned = {0: PartitionStatus(0, Phase.LIVE, time.monotonic(), reading=reading(next_offset=position))}
     return LagWatch(place.log, lambda: owned, time.monotonic, time.time, stuck)
 
 
 def test_the_marks_of_transactions_are_no_lag(place: KafkaPlace) -> None:
-    """An owner that has read all there is stands one offset before the end, and is not behind."""
+    """An owner that has read all there is, one offset before the end, has no lag."""
     upstream(place).commit_transaction(10)
     idle, late = watch(place, 2, 60.0), watch(place, 1, 60.0)
     for looking in (idle, late):

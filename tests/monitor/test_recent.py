@@ -34,7 +34,7 @@ def test_memory_is_bounded() -> None:
     assert recent.counts()[1] in range(640, 651)
 
 
-def test_counts_that_went_back_start_anew() -> None:
+def test_counts_that_went_back_start_over() -> None:
     """After a roll-back of the state nothing of the undone part is left."""
     recent = Recent(100)
     recent.update(50, 10)
@@ -46,7 +46,7 @@ def test_counts_that_went_back_start_anew() -> None:
 
 
 def test_nothing_seen_is_nothing_counted() -> None:
-    """A window that was told nothing has no trials."""
+    """A window without an update has no trials."""
     assert Recent(100).counts() == (0, 0)
 
 

@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Time stands still unless told."""
+    """Time that moves only when the test says so."""
     return Clock()
 
 
@@ -77,7 +77,7 @@ def test_a_partition_must_be_live_before_the_worker_is_ready(board: StatusBoard,
     assert said == [False, False, True]
 
 
-def test_a_member_without_partitions_is_ready_once_it_is_told_so(board: StatusBoard, clock: Clock) -> None:
+def test_a_member_without_partitions_is_ready_once_it_knows(board: StatusBoard, clock: Clock) -> None:
     """A standby is ready when the group has answered, or has had ten seconds to."""
     board.polled()
     joining = ready(board, clock)

@@ -99,8 +99,8 @@ def test_a_start_has_a_limit_of_its_own() -> None:
     pulse = Pulse(clock)
     watchdog = Watchdog(pulse, 300.0, 600.0, io.StringIO(), clock)
     limits = [watchdog.limit_s()]
-    for told in (pulse.beat, pulse.turned, pulse.beat):
-        told()
+    for reported in (pulse.beat, pulse.turned, pulse.beat):
+        reported()
         limits.append(watchdog.limit_s())
 
     assert limits == [600.0, 600.0, 300.0, 300.0]

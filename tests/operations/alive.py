@@ -1,4 +1,4 @@
-"""The worker of `alive_worker` as a process: short limits, and a loop that can be told to hang."""
+"""The worker of `alive_worker` as a process: short limits, and a loop that can be made to hang."""
 
 import os
 import signal

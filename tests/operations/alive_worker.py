@@ -1,7 +1,7 @@
 """A worker with short limits: `python -m tests.operations.alive_worker SETTINGS.yaml START_S MAX_AGE_S STUCK_S [held]`.
 
 Everything is as in `npstream run`, but for how long the start may take and the loop may stand still.
-SIGUSR1 makes the next poll of the broker hang for ever, as a client call might. A held worker stays
+SIGUSR1 makes the next poll of the broker hang forever, as a client call might. A held worker stays
 in its start, as one that compiles, until SIGUSR2.
 """
 
@@ -33,7 +33,7 @@ GO_ON = threading.Event()
 
 
 class Hanging:
-    """A broker whose poll never comes back once it is told to hang; everything else is the broker's own."""
+    """A broker whose poll never comes back once it hangs; everything else is the broker's own."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -78,7 +78,7 @@ class WorkerCommand:
         return self._process.wait(timeout_s)
 
     def terminate(self, timeout_s: float = WAIT_S) -> int:
-        """Ask it to stop, answer its exit code; `TimeoutExpired` when it does not end in time."""
+        """Ask it to stop, return its exit code; `TimeoutExpired` when it does not end in time."""
         os.kill(self.pid, signal.SIGTERM)
         return self.wait(timeout_s)
 

@@ -14,7 +14,7 @@ class Probe:
         self._ask = ask
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="probe", daemon=True)
-        self.answers: list[tuple[int, str]] = []
+        self.responses: list[tuple[int, str]] = []
 
     def __enter__(self) -> "Probe":
         self._thread.start()
@@ -27,10 +27,10 @@ class Probe:
     def _run(self) -> None:
         while not self._stop.wait(_EVERY_S):
             try:
-                self.answers.append(self._ask())
+                self.responses.append(self._ask())
             except OSError as error:
-                self.answers.append((0, str(error)))
+                self.responses.append((0, str(error)))
 
     def reds(self) -> list[tuple[int, str]]:
         """Every answer that was not 200."""
-        return [answer for answer in self.answers if answer[0] != 200]
+        return [response for response in self.responses if response[0] != 200]

@@ -77,7 +77,7 @@ class Site:
         self.log.append(Channel.EVENTS, partition, [(None, value, (), at_ms) for value in values])
 
     def saved(self, partition: int = 0) -> tuple[int, int]:
-        """The committed offset of a partition, and the offset its newest checkpoint stands at."""
+        """The committed offset of a partition, and the offset of its newest checkpoint."""
         reader = KafkaStateReader(self.config, _QUIET, lambda: None, lambda: False)
         try:
             position = reader.committed(partition)

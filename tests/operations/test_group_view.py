@@ -113,7 +113,7 @@ def test_asking_outlives_brokers_that_go_away(private_kafka: JarKafka) -> None:
 
 
 def _asker(bootstrap: str) -> subprocess.Popen[str]:
-    """A process that asks two hundred times for each line it is told; it ends with its input."""
+    """A process that asks two hundred times for each line it reads; it ends with its input."""
     command = [sys.executable, "-c", _ASKING, bootstrap]
     return subprocess.Popen(
         command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

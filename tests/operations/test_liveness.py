@@ -15,7 +15,7 @@ from tests.operations.site import Site
 
 pytestmark = pytest.mark.timeout(900)
 AWAY_S = 25.0
-"""The outage. Liveness is set to turn red when the loop stands still for as long."""
+"""The outage. Liveness is set to turn red when the loop does not turn for as long."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def private_site(private_kafka: JarKafka, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.mark.slow
 def test_liveness_is_green_through_rebalances_and_an_outage(private_kafka: JarKafka, private_site: Site) -> None:
-    """Workers come and go, the broker is away for longer than the limit; every probe is answered with 200."""
+    """Workers come and go, the broker is away for longer than the limit; every probe gets 200."""
     host, guest = alive(private_site, "host", AWAY_S, NEVER_S), alive(private_site, "guest", AWAY_S, NEVER_S)
     host.start().wait_started()
     with Probe(lambda: host.get("livez")) as probe:
@@ -37,10 +37,10 @@ def test_liveness_is_green_through_rebalances_and_an_outage(private_kafka: JarKa
         host.wait_for(lambda: (partitions(host), partitions(guest)) == (1, 1), "the guest to own one")
         assert guest.terminate() == exits.OK, guest.said()
         host.wait_for(lambda: partitions(host) == 2, "the host to own both again")
-        during_rebalances = len(probe.answers)
+        during_rebalances = len(probe.responses)
         private_kafka.kill()
-        probes = len(probe.answers) + int(AWAY_S / 0.25)
-        host.wait_for(lambda: len(probe.answers) > probes, "the outage to last")
+        probes = len(probe.responses) + int(AWAY_S / 0.25)
+        host.wait_for(lambda: len(probe.responses) > probes, "the outage to last")
         private_kafka.start()
         private_site.feed(events(50), partition=0)
         private_site.feed(events(50), partition=1)
@@ -57,7 +57,7 @@ def partitions(worker: WorkerCommand) -> int:
 
 
 def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> None:
-    """While HTTP still answers /livez says since when; then the watchdog writes every stack and ends with its code."""
+    """While HTTP still works /livez says since when; then the watchdog writes every stack and ends with its code."""
     worker = alive(site, "worker", 2.0, 20.0)
     worker.start().wait_started()
     site.feed(events(50))
@@ -77,8 +77,8 @@ def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> No
 
 
 def test_a_slow_start_is_neither_red_nor_ended(site: Site) -> None:
-    """A start that takes longer than the loop may stand still later is let alone, and the worker then works."""
-    # Of a busy machine: a first turn that really takes so long would be ended, and rightly.
+    """A start that takes longer than a turn may take later is let alone, and the worker then works."""
+    # Long enough for the first turn on a busy machine: one that took longer would rightly be ended.
     worker = held(site, "worker", NEVER_S, max_age_s=10.0, stuck_s=12.0)
     worker.start().wait_started()
     with Probe(lambda: worker.get("livez")) as probe:
@@ -90,7 +90,7 @@ def test_a_slow_start_is_neither_red_nor_ended(site: Site) -> None:
     worker.wait_for(lambda: worker.events() == 50, "the events to be handled")
 
     assert starting[0] == 503
-    assert probe.answers
+    assert probe.responses
     assert probe.reds() == []
     assert worker.terminate() == exits.OK, worker.said()
 

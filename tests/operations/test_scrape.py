@@ -55,7 +55,7 @@ def test_a_scrape_pleases_promtool(two: Site) -> None:
 
 
 def test_rules_fire_on_a_worker_that_hangs(site: Site, tmp_path: Path) -> None:
-    """One event in ten is bad, then the loop hangs while events wait: dead letters are told first, then the stall."""
+    """One event in ten is bad, then the loop hangs while events wait: the rule for dead letters fires first."""
     worker = alive(site, "worker", NEVER_S, NEVER_S)
     worker.start().wait_started()
     recording = []
@@ -83,7 +83,7 @@ def test_rules_fire_on_a_worker_that_hangs(site: Site, tmp_path: Path) -> None:
     )
 
 
-def test_http_is_on_loopback_unless_told(site: Site) -> None:
+def test_http_is_on_loopback_by_default(site: Site) -> None:
     """Only this machine reaches the worker's pages; nothing listens on its other addresses."""
     worker = site.worker().start()
     worker.wait_started()
@@ -95,7 +95,7 @@ def test_http_is_on_loopback_unless_told(site: Site) -> None:
 
 
 def listening(pid: int, port: int) -> set[str]:
-    """The addresses on which a process's port is open, as the kernel tells."""
+    """The addresses on which a process's port is open, as the kernel reports."""
     found = set()
     for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         local, state = line.split()[1], line.split()[3]

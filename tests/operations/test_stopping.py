@@ -17,7 +17,7 @@ GRACE_S = 60.0
 
 
 def test_a_busy_worker_that_is_asked_to_stop_leaves_nothing_to_replay(site: Site) -> None:
-    """Exit code 0 within the grace period, a checkpoint where the offsets stand, and a next life without replay."""
+    """Exit code 0 within the grace period, a checkpoint at the committed offsets, and a next life without replay."""
     site.feed(events(MANY))
     never = {"every_events": 10 * MANY, "every_seconds": 3600}
     worker = site.worker(worker={"batch_max": 20}, checkpoint=never).start()

@@ -76,7 +76,7 @@ def test_positions_are_moved_at_once_when_the_workers_were_killed(long_site: Sit
 
     assert refused[0] == exits.USAGE
     assert "--workers-are-gone" in refused[2]
-    assert [move["to"] for move in json.loads(moved[1])["moves"]] == [0, 0]
+    assert [move["to"] for move in json.loads(moved[1])["partitions"]] == [0, 0]
     assert [worker.terminate() for worker in workers] == [exits.OK, exits.OK]
     assert holds(workers[0])
 

@@ -63,7 +63,7 @@ def test_good_records_may_be_counted_together(seen: int, n: int) -> None:
 
 
 def test_what_is_not_admitted_is_not_counted() -> None:
-    """Asked again, with the same share, the answer is the same."""
+    """Asked again, with the same share, the result is the same."""
     cap = DeadLetterCap(0.002)
 
     assert [cap.admits_one() for _ in range(5)] == [True, True, False, False, False]

@@ -47,8 +47,8 @@ def as_record(offset: int, row: tuple[Any, ...], using: PartitionConfig) -> Reco
     name, x, y, stamp, own = row
     key = None if name is None else b"k%d" % offset
     if using.events.format == "f32":
-        told = [] if name is None else [("id", str(name).encode())]
-        return Record(offset, stamp, key, np.array(x, "<f4").tobytes(), [*told, ("y", b"%d" % y), *own])
+        reported = [] if name is None else [("id", str(name).encode())]
+        return Record(offset, stamp, key, np.array(x, "<f4").tobytes(), [*reported, ("y", b"%d" % y), *own])
     features = {"score": x[0]} if using.events.external else {"x": x}
     return Record(offset, stamp, key, orjson.dumps({"id": name, **features, "y": y}), own)
 

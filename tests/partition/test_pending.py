@@ -21,7 +21,7 @@ def key(n: int) -> bytes:
 
 
 def features(n: int) -> npt.NDArray[np.float32]:
-    """Features that tell observations apart."""
+    """Features that distinguish observations."""
     return np.array([n, -n], np.float32)
 
 
@@ -177,7 +177,7 @@ def test_a_restored_buffer_that_does_not_fit_is_refused() -> None:
 
 
 def test_ids_are_forgotten_oldest_first() -> None:
-    """Only the last that left are remembered; one that leaves again is remembered anew."""
+    """Only the last that left are remembered; one that leaves again is remembered again."""
     pending = fill(Pending(LabelConfig(buffer_max=1), D), [*range(GONE_MAX), 0, GONE_MAX, GONE_MAX + 1])
 
     assert [pending.fate(key(n)) for n in (0, 1, 2, GONE_MAX)] == ["late", "unmatched", "late", "late"]

@@ -73,7 +73,7 @@ def test_any_number_of_restores_changes_nothing(cuts: list[int], seed: int) -> N
 
 
 def test_each_fate_of_a_label_is_counted() -> None:
-    """Joined, early, late, duplicate and echoed labels are told apart, as are repeated observations."""
+    """Joined, early, late, duplicate and echoed labels are distinguished, as are repeated observations."""
     machine = processor(config(labels=LabelConfig(buffer_max=2)))
     x = [0.1, 0.2, 0.3]
     machine.process(
@@ -100,7 +100,7 @@ def test_each_fate_of_a_label_is_counted() -> None:
 
 
 def test_labels_that_come_alone_publish_nothing() -> None:
-    """A label joins its observation and is answered by no decision; the model has learned."""
+    """A label joins its observation and gets no decision; the model has learned."""
     machine = processor()
     outputs = run(machine, [[record(0, {"id": "a", "x": [0, 0, 0]}), record(1, {"id": "a", "y": -1})]])
 
@@ -144,8 +144,8 @@ def test_bad_events_touch_nothing_but_the_dead_letters() -> None:
     dirty = run(processor(config(dead_letter_cap=1.0)), [mixed_up])
 
     assert [output for output in dirty if output.channel == Channel.DECISIONS] == clean
-    letters = [output for output in dirty if output.channel == Channel.DEAD_LETTERS]
-    assert [letter.value for letter in letters] == [item.value for item in bad]
+    dead_letters = [output for output in dirty if output.channel == Channel.DEAD_LETTERS]
+    assert [dead_letter.value for dead_letter in dead_letters] == [item.value for item in bad]
 
 
 def test_the_cap_halts_before_the_dead_letter_that_is_too_many() -> None:
@@ -176,7 +176,7 @@ def test_a_changed_cap_counts_from_a_new_block() -> None:
     assert machine.process(records[6:]).next_offset == 7
 
 
-def test_an_invalid_event_can_be_answered_all_the_same() -> None:
+def test_an_invalid_event_can_be_decided_nevertheless() -> None:
     """With on_bad_event an event whose id can be read gets a decision beside its dead letter."""
     machine = processor(config(on_bad_event="1"))
     outputs = run(machine, [[record(0, {"id": "a", "x": [1]}), record(1, b"?")]])

@@ -49,7 +49,7 @@ def main(events: int) -> None:
         write_npz(fewer, count, _D)
         with closing(_filled(settings, fewer)) as log:
             topic = _cost(lambda: replay(config, topic_source(log, "events", Range())), count)
-    print(f"kernel alone              {kernel:6.2f} microseconds an event")
+    print(f"kernel alone              {kernel:6.2f} microseconds per event")
     print(f"replay of an archive      {array:6.2f}   {array - kernel:+.2f}, ratio {array / kernel:.2f}")
     print(f"replay of JSON in a topic {topic:6.2f}   {topic - kernel:+.2f}, ratio {topic / kernel:.2f}")
 

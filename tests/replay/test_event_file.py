@@ -16,7 +16,7 @@ from tests.replay.data import event_lines, rows, write_lines, write_npz
 
 
 def refusal(path: Path, width: int = 3, partitions: int = 1, delay: int = 0) -> str:
-    """What the user is told about a file."""
+    """The message to the user about a file."""
     with pytest.raises(UsageError) as caught:
         open_file(path).source(EventConfig(d=width), "events", partitions, delay)
     return str(caught.value)
@@ -75,7 +75,7 @@ def test_an_export_keeps_place_time_key_and_headers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "reported"),
     [
         ("missing.npz", None, "no such file"),
         ("missing.jsonl", None, "No such file"),
@@ -102,7 +102,7 @@ def test_an_export_keeps_place_time_key_and_headers(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_by_name(
-    tmp_path: Path, name: str, content: str | None, told: str
+    tmp_path: Path, name: str, content: str | None, reported: str
 ) -> None:
     """The message names the file and what is wrong with it."""
     path = tmp_path / name
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_used_is_refused_by_name(
     message = refusal(path)
 
     assert message.startswith(str(path))
-    assert told in message
+    assert reported in message
 
 
 def test_labels_of_lines_come_when_the_lines_say(tmp_path: Path) -> None:

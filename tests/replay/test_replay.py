@@ -101,7 +101,7 @@ def total(parts: list[Rates] | Any) -> Rates:
 
 
 def test_progress_counts_every_record() -> None:
-    """What progress is told sums to the ranges of the source."""
+    """What progress is called with sums to the ranges of the source."""
     source, seen = SOURCES["three partitions"], list[int]()
 
     replay(config(), source, progress=seen.append)
@@ -123,7 +123,7 @@ def test_a_seed_starts_every_partition() -> None:
     assert warm.rates.tpr > cold.rates.tpr
 
 
-def test_rubbish_stops_a_partition_and_is_told() -> None:
+def test_rubbish_stops_a_partition_and_is_reported() -> None:
     """The cap on dead letters ends a partition's replay where the worker would pause it; the others go on."""
     bad = [Record(i, 1 + i, None, b"rubbish", ()) for i in range(1500)]
     result = replay(config(), RecordSource({0: bad, 1: records(event_lines(100))}))

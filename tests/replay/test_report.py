@@ -79,7 +79,7 @@ def test_the_document_has_what_scripts_rely_on(runs: list[Run]) -> None:
 
 
 def test_rates_of_the_document_follow_from_its_counts(runs: list[Run]) -> None:
-    """FPR, TPR and NP-score can be computed anew from the counts beside them, and lie in their interval."""
+    """FPR, TPR and NP-score can be computed again from the counts beside them, and lie in their interval."""
     document = to_json(runs[0])
 
     for part in (document, *document["quarters"], *document["partitions"]):

@@ -53,9 +53,16 @@ def test_a_delayed_label_follows_so_many_rows_later() -> None:
     """Each row comes without its label; the label comes right after the row `delay` places later."""
     found = everything(ArraySource(*rows(6), 1, 2))[0]
 
-    told = [(dict(r.headers)["id"], "label" if "y" in dict(r.headers) else "row") for r in found]
-    assert told[:6] == [(b"0", "row"), (b"1", "row"), (b"2", "row"), (b"0", "label"), (b"3", "row"), (b"1", "label")]
-    assert sorted(told) == sorted((b"%d" % i, kind) for i in range(6) for kind in ("row", "label"))
+    reported = [(dict(r.headers)["id"], "label" if "y" in dict(r.headers) else "row") for r in found]
+    assert reported[:6] == [
+        (b"0", "row"),
+        (b"1", "row"),
+        (b"2", "row"),
+        (b"0", "label"),
+        (b"3", "row"),
+        (b"1", "label"),
+    ]
+    assert sorted(reported) == sorted((b"%d" % i, kind) for i in range(6) for kind in ("row", "label"))
 
 
 def test_held_back_rows_are_the_last() -> None:

@@ -32,18 +32,18 @@ def configure(candidate: Candidate) -> PartitionConfig:
     return config().with_params(Params.from_dict({"d": 3, "tau": base.tau, **candidate.fields(base)}))
 
 
-def search(budget: int, jobs: int = 1) -> Search:
+def search(trials: int, jobs: int = 1) -> Search:
     """A search around the small rules."""
-    return Search(config().params, ("plus", "paper"), budget, jobs, configure)
+    return Search(config().params, ("plus", "paper"), trials, jobs, configure)
 
 
-def run(path: Path, budget: int, jobs: int = 1, told: Callable[[Trial], None] = lambda trial: None) -> list[Trial]:
+def run(path: Path, trials: int, jobs: int = 1, reported: Callable[[Trial], None] = lambda trial: None) -> list[Trial]:
     """Search, keeping trials in `path`."""
-    return tune(search(budget, jobs), DATA, Results(path, COLUMNS), told)
+    return tune(search(trials, jobs), DATA, Results(path, COLUMNS), reported)
 
 
 def test_the_best_is_at_least_as_good_as_the_start(tmp_path: Path) -> None:
-    """The settings as they are come first, the budget is used up, and no candidate is tried twice."""
+    """The settings as they are come first, all trials are used, and no candidate is tried twice."""
     trials = run(tmp_path / "t.csv", 11)
 
     assert trials[0].candidate == base_of(config().params)
@@ -70,7 +70,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path: Path, after: i
 
     path = tmp_path / "t.csv"
     with pytest.raises(Stop):
-        run(path, 8, told=stop)
+        run(path, 8, reported=stop)
     kept = path.read_text()
 
     trials = run(path, 8)
@@ -81,7 +81,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path: Path, after: i
     assert path.read_text().count("\n") == len(trials) + 1
 
 
-def test_a_larger_budget_goes_on_from_a_smaller_one(tmp_path: Path) -> None:
+def test_more_trials_go_on_from_fewer(tmp_path: Path) -> None:
     """What was explored before is explored no more."""
     path = tmp_path / "t.csv"
     explored = run(path, 4)[:2]

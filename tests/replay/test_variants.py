@@ -39,7 +39,7 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
 
 
 def test_names_of_runs_differ() -> None:
-    """Files of the same name in two folders are told apart by their paths."""
+    """Files of the same name in two folders are distinguished by their paths."""
     found = named([Path("a/x.yaml"), Path("b/x.yaml")], variants(["model.tau=1,2"]))
 
     assert [name for name, _, _ in found] == ["a/x.yaml tau=1", "b/x.yaml tau=1", "a/x.yaml tau=2", "b/x.yaml tau=2"]

@@ -28,7 +28,7 @@ _WAIT_S = 30.0
 
 
 class Load:
-    """Sends events of this moment until it is told to stop; `sent` counts each partition's."""
+    """Sends events of this moment until it is asked to stop; `sent` counts each partition's."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -131,7 +131,7 @@ def main() -> None:
             f"decided in partitions 1 and 2: {sent} of {sent} each; dead letters of partition 0: "
             f"{sum(1 for _ in site.log.read(Channel.DEAD_LETTERS, 0, 0, 2**40))}; paused: "
             f"{[line['partition'] for line in worker.lines('partition paused')]}; "
-            f"sessions restarted: {len(worker.lines('reset'))}"
+            f"sessions restarted: {len(worker.lines('session restart'))}"
         )
         site.close()
 

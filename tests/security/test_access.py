@@ -153,7 +153,7 @@ def test_without_one_right_the_worker_ends_and_names_it(tenant: Tenant, number: 
 
 @pytest.mark.parametrize("name", PLACES.names())
 def test_a_topic_that_may_not_even_be_seen_is_named(tenant: Tenant, name: str) -> None:
-    """Without any right on a topic the message still tells which rights on which topic to grant."""
+    """Without any right on a topic the message still says which rights on which topic to grant."""
     topic = tenant.prefix + name
     rights = [right for right in least_rights(tenant.topics, tenant.group) if right.name != topic]
     lacking = [right.operation for right in least_rights(tenant.topics, tenant.group) if right.name == topic]
@@ -182,7 +182,7 @@ def refused(worker: WorkerCommand) -> str:
     return said
 
 
-def test_a_wrong_password_is_told(tenant: Tenant) -> None:
+def test_a_wrong_password_is_reported(tenant: Tenant) -> None:
     """The login is named as refused, the password is not shown, neither the right nor the wrong one."""
     tenant.prepare(least_rights(tenant.topics, tenant.group))
     wrong = f"wrong-{secrets.token_hex(12)}"
@@ -196,7 +196,7 @@ def test_a_wrong_password_is_told(tenant: Tenant) -> None:
     assert tenant.password not in worker.said()
 
 
-def test_a_wrong_authority_is_told(tenant: Tenant) -> None:
+def test_a_wrong_authority_is_reported(tenant: Tenant) -> None:
     """A broker whose certificate another authority has signed is not trusted, and the setting to look at is named."""
     stranger = make_authority(tenant.folder, "stranger")
 
@@ -205,7 +205,7 @@ def test_a_wrong_authority_is_told(tenant: Tenant) -> None:
     assert f"TLS with brokers at {tenant.secured.address} failed: check kafka.security (ca_file" in said
 
 
-def test_plain_talk_to_a_tls_port_is_told(tenant: Tenant) -> None:
+def test_plain_talk_to_a_tls_port_is_reported(tenant: Tenant) -> None:
     """The protocol is named as a possible cause."""
     worker = WorkerCommand(tenant.folder, "worker", plain(tenant))
 

@@ -32,7 +32,7 @@ PINNED: list[tuple[str, str]] = dependencies.pinned((DEPLOY / "requirements.txt"
 
 
 def test_the_licences_are_those_of_the_requirements() -> None:
-    """Whoever changes a requirement writes the page anew."""
+    """Whoever changes a requirement writes the page again."""
     expected = dependencies.licences((DEPLOY / "requirements.txt").read_text())
 
     assert (DEPLOY / "LICENSES.md").read_text() == expected, "run `python deploy/dependencies.py licences`"
@@ -42,19 +42,19 @@ def test_the_licences_are_those_of_the_requirements() -> None:
 @pytest.mark.parametrize("name", sorted({name for name, _ in PINNED}))
 def test_every_licence_is_permissive(name: str) -> None:
     """Nothing is installed whose licence is unknown or reaches into the user's own code."""
-    told: str = dependencies.licence(dependencies.metadata(name))
+    reported: str = dependencies.licence(dependencies.metadata(name))
 
-    assert any(word in told for word in PERMISSIVE)
-    assert "GPL" not in told
+    assert any(word in reported for word in PERMISSIVE)
+    assert "GPL" not in reported
 
 
 @contextmanager
-def index(answers: Mapping[str, Any]) -> Iterator[str]:
+def index(responses: Mapping[str, Any]) -> Iterator[str]:
     """A package index on loopback that knows these paths."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = answers.get(self.path)
+            found = responses.get(self.path)
             self.send_response(404 if found is None else 200)
             self.end_headers()
             self.wfile.write(json.dumps(found).encode())
@@ -71,12 +71,12 @@ def index(answers: Mapping[str, Any]) -> Iterator[str]:
         server.server_close()
 
 
-def test_a_published_weakness_is_told_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_published_vulnerability_is_reported_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     """Name, version, where it is fixed; one that was withdrawn does not count."""
     known = {"id": "PYSEC-1", "fixed_in": ["2.0"], "link": "https://example.org/1", "withdrawn": None}
     gone = {"id": "PYSEC-2", "fixed_in": [], "link": "", "withdrawn": "2026-01-01T00:00:00Z"}
-    answers = {"/weak/1.0/json": {"vulnerabilities": [known, gone]}, "/sound/1.0/json": {"vulnerabilities": []}}
-    with index(answers) as address:
+    responses = {"/weak/1.0/json": {"vulnerabilities": [known, gone]}, "/sound/1.0/json": {"vulnerabilities": []}}
+    with index(responses) as address:
         code = dependencies.audit(address, [("weak", "1.0"), ("sound", "1.0")])
 
     said = capsys.readouterr().out
@@ -95,18 +95,18 @@ def test_sound_versions_end_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert "NOT AUDITED" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("answers", [None, {}])
-def test_an_index_that_does_not_answer_is_told_loudly(
-    answers: Mapping[str, Any] | None, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("responses", [None, {}])
+def test_an_index_that_does_not_respond_is_reported_loudly(
+    responses: Mapping[str, Any] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No connection or no such page: the audit did not happen, and says so instead of calling it sound."""
-    if answers is None:
+    if responses is None:
         code = dependencies.audit(f"http://127.0.0.1:{free_ports(1)[0]}", [("weak", "1.0")])
     else:
-        with index(answers) as address:
+        with index(responses) as address:
             code = dependencies.audit(address, [("weak", "1.0")])
 
     said = capsys.readouterr().out
     assert code == 0
-    assert said.startswith("NOT AUDITED: the index does not answer for 1 of 1: weak 1.0")
+    assert said.startswith("NOT AUDITED: the index does not respond for 1 of 1: weak 1.0")
     assert "0 of 1 pinned versions looked up" in said

@@ -16,9 +16,10 @@ from npstream.port import Log
 from npstream.records import Channel
 from tests import broker
 from tests.broker import Kafka
-from tests.monitor.stage import TOPICS, events
+from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand
 from tests.operations.site import Site
+from tests.worker.bench import TOPICS
 
 pytestmark = pytest.mark.timeout(600)
 LARGEST = 10_000_000
@@ -98,11 +99,11 @@ def test_hostile_events_become_dead_letters_and_the_worker_lives(place: Embedded
     alive = worker.get("livez")[0]
     code = worker.terminate()
 
-    letters = [read_dead_letter(record) for record in place.log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
+    dead_letters = [read_dead_letter(record) for record in place.log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
     decided = sum(1 for _ in place.log.read(Channel.DECISIONS, 0, 0, 2**40))
     assert (alive, code) == (200, exits.OK), worker.said()
-    assert reasons(letters) == {name: reason for name, _, reason in HOSTILE}
-    assert [letter.value for letter in letters] == [kept(hostile) for _, hostile, _ in HOSTILE]
+    assert reasons(dead_letters) == {name: reason for name, _, reason in HOSTILE}
+    assert [dead_letter.value for dead_letter in dead_letters] == [kept(hostile) for _, hostile, _ in HOSTILE]
     assert decided == len(good)
     assert "Traceback" not in worker.said()
 
@@ -119,10 +120,10 @@ def test_a_value_is_pictured_whatever_its_depth(depth: int, opened: str, closed:
     assert shown(value) == (text if len(text) <= 60 else text[:57] + "...")
 
 
-def reasons(letters: list[DeadLetter]) -> dict[str, str]:
+def reasons(dead_letters: list[DeadLetter]) -> dict[str, str]:
     """Why each hostile event was refused, by its name."""
     names = {kept(hostile): name for name, hostile, _ in HOSTILE}
-    return {names[letter.value or b""]: letter.reason for letter in letters}
+    return {names[dead_letter.value or b""]: dead_letter.reason for dead_letter in dead_letters}
 
 
 def kept(hostile: bytes) -> bytes:

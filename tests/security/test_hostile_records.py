@@ -105,7 +105,7 @@ def records(site: Site, channel: Channel, partition: int) -> list[Record]:
     return list(site.log.read(channel, partition, 0, 2**40))
 
 
-def letters(site: Site) -> list[DeadLetter]:
+def dead_letters(site: Site) -> list[DeadLetter]:
     """The dead letters of the hostile partition."""
     return [read_dead_letter(record) for record in records(site, Channel.DEAD_LETTERS, 0)]
 
@@ -132,7 +132,7 @@ def test_each_becomes_a_dead_letter_and_no_other_partition_notices(site: Site) -
     code = worker.terminate()
 
     assert (code, paused, worker.lines("session restart")) == (exits.OK, [], []), worker.said()
-    assert [(letter.reason, letter.offset) for letter in letters(site)] == [
+    assert [(dead_letter.reason, dead_letter.offset) for dead_letter in dead_letters(site)] == [
         (hostile.reason, number * PART + number - 1) for number, hostile in enumerate(DEAD_LETTERS, 1)
     ]
     good = (len(DEAD_LETTERS) + 1) * PART
@@ -171,5 +171,5 @@ def test_one_that_cannot_be_unpacked_pauses_its_partition_until_the_step_that_th
     again = site.worker(kafka=raised).start()
     wait_decided(site, again, range(PARTITIONS))
     assert again.terminate() == exits.OK
-    assert [(letter.reason, letter.offset) for letter in letters(site)] == [(BOMB.reason, PART)]
-    assert orjson.loads(letters(site)[0].truncated or "")["value"]["bytes"] == len(BOMB.value)
+    assert [(dead_letter.reason, dead_letter.offset) for dead_letter in dead_letters(site)] == [(BOMB.reason, PART)]
+    assert orjson.loads(dead_letters(site)[0].truncated or "")["value"]["bytes"] == len(BOMB.value)

@@ -28,7 +28,7 @@ def test_there_are_four_examples() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_examples_load_and_use_documented_settings_only(path: Path) -> None:
-    """Every example is accepted as it stands, and each of its settings is in the reference."""
+    """Every example is accepted as it is, and each of its settings is in the reference."""
     documented = {entry.path for entry in reference()}
 
     assert isinstance(example(path.name), Settings)

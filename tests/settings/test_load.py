@@ -88,7 +88,7 @@ def test_references_are_replaced(tmp_path: Path) -> None:
 
 
 def test_unresolved_references_are_named_once_beside_other_problems(tmp_path: Path) -> None:
-    """A missing variable or file is told with its path, and does not hide what else is wrong."""
+    """A missing variable or file is reported with its path, and does not hide what else is wrong."""
     raw = mapping(
         kafka={"bootstrap": "${NOWHERE}", "options": {"a.pem": f"${{file:{tmp_path}/none}}"}},
         model={"tau": "${TAU}", "D": 0},
@@ -145,7 +145,7 @@ def test_what_is_not_a_mapping_is_refused_with_its_place(tmp_path: Path, text: s
 
 
 def test_a_missing_file_and_a_malformed_assignment_are_usage_errors(tmp_path: Path, file: Path) -> None:
-    """Errors of the command line are told apart from errors in the file."""
+    """Errors of the command line are distinguished from errors in the file."""
     with pytest.raises(UsageError, match=r"cannot read .*none\.yaml: No such file"):
         load(tmp_path / "none.yaml", {})
     with pytest.raises(UsageError, match=r"--set model\.tau: write it as section\.key=value"):

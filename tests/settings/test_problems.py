@@ -8,7 +8,7 @@ from npstream.settings import from_mapping
 from tests.settings.builders import mapping, problems
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """Independent mistakes in seven sections, unknown names included, are all in the one error."""
     raw = {
         "kafka": {"bootstrap": "", "grup": "g", "slot": "s", "session_timeout_ms": 5, "options": {"acks": 1}},

@@ -1,4 +1,4 @@
-"""Sizes told beforehand, held against a real partition's snapshot."""
+"""Sizes computed beforehand, compared with a real partition's snapshot."""
 
 import numpy as np
 import pytest
@@ -11,21 +11,21 @@ from tests.settings.builders import mapping, problems
 
 
 @pytest.mark.parametrize(("d", "units", "waiting"), [(3, 20, 500), (12, 100, 2000)])
-def test_a_full_partition_fits_the_told_sizes(d: int, units: int, waiting: int) -> None:
-    """The model is told exactly, the snapshot of a full buffer from above and not far off."""
+def test_a_full_partition_fits_the_computed_sizes(d: int, units: int, waiting: int) -> None:
+    """The model's size is exact, the snapshot's of a full buffer from above and not far off."""
     settings = from_mapping(
         mapping(model={"d": d, "D": units}, events={"format": "f32"}, labels={"buffer_max": waiting})
     )
     processor = PartitionProcessor.cold(settings.partition_config(), "g", "orders", 0, 0, None)
     x = np.random.default_rng(0).normal(size=(waiting + 10, d)).astype("<f4")
     processor.process([Record(i, 1000 + i, b"key", row.tobytes()) for i, row in enumerate(x)])
-    told = sizes(settings)
+    reported = sizes(settings)
 
     actual = len(encode_snapshot(processor.snapshot()))
 
     assert len(processor.pending) == waiting
-    assert told.state == len(processor.model.to_bytes())
-    assert told.state + told.buffer < actual <= told.snapshot
+    assert reported.state == len(processor.model.to_bytes())
+    assert reported.state + reported.buffer < actual <= reported.snapshot
 
 
 @pytest.mark.parametrize("preset", ["paper", "external"])

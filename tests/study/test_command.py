@@ -165,7 +165,7 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (("stress", "--sets", "banana"), "no data set named 'banana'"),
     ],
 )
-def test_mistakes_are_answered_with_advice(
+def test_mistakes_get_advice(
     args: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2 and one message, no traceback."""

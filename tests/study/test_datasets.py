@@ -73,7 +73,7 @@ def test_missing_and_empty_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_name_lists_what_is_there(tmp_path: Path) -> None:
-    """A misspelt set is answered with the known ones, of folder and generators."""
+    """A misspelt set is refused with the known ones, of folder and generators."""
     write_npz(tmp_path)
     with pytest.raises(UsageError, match=r"no data set named 'mons'.*moons.*tiny"):
         DatasetSource(tmp_path).load("mons")

@@ -115,7 +115,7 @@ def test_task_row_is_what_the_model_did() -> None:
     assert set(row) == set(streams.COLUMNS)
 
 
-def test_keys_tell_settings_data_and_order_apart() -> None:
+def test_keys_distinguish_settings_data_and_order() -> None:
     """No two tasks of a study share a key, and other data under the same name has other keys."""
     study = streams.study(DatasetSource(), names=["moons", "gmm2"], seeds=2)
     keys = {task.key for task in study.tasks}

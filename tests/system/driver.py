@@ -24,11 +24,11 @@ class Patient:
         self.worker = worker
         self.fired: list[Fault] = []
         self.exits: list[int] = []
-        self.nudges = 0
+        self.kills_from_outside = 0
         self._lives = [list(life) for life in lives]
         self._continue_at: float | None = None
         self._settled_at: float | None = None
-        self._nudged = False
+        self._killed_from_outside = False
 
     @property
     def left(self) -> list[Fault]:
@@ -46,7 +46,7 @@ class Patient:
         elif self._waits_for_replay() and self.worker.owned():
             self._settled_at = self._settled_at or now
             if now - self._settled_at > _NUDGE_S:
-                self._nudge()
+                self._kill_from_outside()
 
     def _bury(self) -> None:
         code, self._continue_at = self.worker.returncode, None
@@ -54,9 +54,9 @@ class Patient:
             return
         if code != _KILLED:
             self.exits.append(code)
-        elif not self._nudged:
+        elif not self._killed_from_outside:
             self._fire("kill")
-        self._nudged = False
+        self._killed_from_outside = False
 
     def _hold(self, now: float) -> None:
         if self._continue_at is None:
@@ -77,10 +77,10 @@ class Patient:
     def _waits_for_replay(self) -> bool:
         return bool(self._lives) and [fault.point for fault in self._lives[0]] == ["replay"]
 
-    def _nudge(self) -> None:
+    def _kill_from_outside(self) -> None:
         """It came back with nothing to replay: a kill from outside, at any instruction, makes the next life replay."""
-        self.nudges += 1
-        self._nudged = True
+        self.kills_from_outside += 1
+        self._killed_from_outside = True
         self.worker.kill()
 
 

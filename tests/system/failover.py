@@ -38,7 +38,7 @@ class Result:
     seed: int
     equal: int
     fired: tuple[Fault, ...]
-    nudges: int
+    kills_from_outside: int
     broker_kills: int
     exits: tuple[int, ...]
     replays: int
@@ -60,8 +60,9 @@ class Result:
         kills, stops = (sum(fault.action == action for fault in self.fired) for action in ("kill", "stop"))
         return (
             f"seed {self.seed}: {self.equal} records equal the oracle after {kills} kills, {stops} stops, "
-            f"{self.broker_kills} broker kills, {self.nudges} nudges, exits {list(self.exits)}; {self.replays} "
-            f"replays of {self.replayed} events verified, {self.aborted} aborted records hidden, {self.seconds:.0f} s"
+            f"{self.broker_kills} broker kills, {self.kills_from_outside} other kills, exits {list(self.exits)}; "
+            f"{self.replays} replays of {self.replayed} events verified, {self.aborted} aborted records hidden, "
+            f"{self.seconds:.0f} s"
         )
 
 
@@ -90,7 +91,7 @@ def _result(what: Failover, scene: Scene, patients: list[Patient], equal: int, s
         seed=what.seed,
         equal=equal,
         fired=tuple(fault for patient in patients for fault in patient.fired),
-        nudges=sum(patient.nudges for patient in patients),
+        kills_from_outside=sum(patient.kills_from_outside for patient in patients),
         broker_kills=len(what.broker_faults),
         exits=tuple(code for patient in patients for code in patient.exits),
         replays=len(replays),

@@ -8,7 +8,7 @@ from typing import Literal
 from npstream.failpoints import NAMES
 
 STOP_POINTS = ("before_send_offsets", "after_send_offsets", "before_commit", "after_commit")
-"""Where a worker that stands still becomes a zombie: around the two calls that make a transaction count."""
+"""Where a worker that is stopped becomes a zombie: around the two calls that make a transaction count."""
 
 _TRANSACTION = ("begin", *STOP_POINTS)
 """Points that each transaction passes once, so that their hits count transactions."""

@@ -28,7 +28,7 @@ class Mutant:
 
 
 def apply_from_environment() -> None:
-    """Bring in the bug this process was told to have, if any."""
+    """Bring in the bug this process is to have, if any."""
     name = os.environ.get(VARIABLE)
     if name:
         MUTANTS[name].patch()

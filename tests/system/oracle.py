@@ -16,7 +16,7 @@ Changes = Sequence[tuple[int, PartitionConfig]]
 
 
 class Different(AssertionError):
-    """The topics are not what the oracle says. The message tells what was lost, doubled or altered."""
+    """The topics are not what the oracle says. The message says what was lost, doubled or altered."""
 
 
 def expected(records: Sequence[Record], changes: Changes, group: str, topic: str, partition: int) -> list[Output]:
@@ -35,7 +35,7 @@ def expected(records: Sequence[Record], changes: Changes, group: str, topic: str
 
 
 def compare(log: Log, changes: dict[int, Changes], group: str, topic: str) -> int:
-    """Compare both published topics on all partitions; answer how many records are equal. Raises `Different`."""
+    """Compare both published topics on all partitions; return how many records are equal. Raises `Different`."""
     found: list[str] = []
     equal = 0
     for partition, own in changes.items():

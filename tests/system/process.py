@@ -82,7 +82,7 @@ class WorkerProcess:
         os.kill(self.pid, number)
 
     def terminate(self, timeout_s: float = 60.0) -> int:
-        """Ask it to stop, answer its exit code."""
+        """Ask it to stop, return its exit code."""
         assert self._process is not None
         self.send(signal.SIGTERM)
         return self._process.wait(timeout_s)

@@ -110,13 +110,13 @@ class Scene:
         patience.wait_until(lambda: settled(self.log, places), "every transaction to be decided", _SETTLE_S)
 
     def compare(self, changes: dict[int, oracle.Changes] | None = None) -> int:
-        """Compare what is published with the oracle; answer how many records are equal. Raises `Different`."""
+        """Compare what is published with the oracle; return how many records are equal. Raises `Different`."""
         plain: oracle.Changes = [(0, self.config)]
         every = dict.fromkeys(range(self.partitions), plain) if changes is None else changes
         return oracle.compare(self.log, every, self.group, self.topics.events)
 
     def changes(self) -> dict[int, oracle.Changes]:
-        """The settings of each partition by the offset they count from, as its change records tell."""
+        """The settings of each partition by the offset they count from, as its change records say."""
         return {partition: self._changes(partition) for partition in range(self.partitions)}
 
     def _changes(self, partition: int) -> oracle.Changes:

@@ -1,4 +1,4 @@
-"""What one worker process is told: a JSON file that holds everything, so that a restart is the same worker."""
+"""What one worker process is started with: a JSON file that holds everything, so that a restart is the same worker."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ from npstream.records import Topics
 class WorkerSpec:
     """One worker of one group.
 
-    The timeouts make zombies possible: a worker that stands still longer than its
+    The timeouts make zombies possible: a worker that is stopped for longer than its
     session and shorter than its transaction wakes up in a transaction that is
     still open. Small chunks give every snapshot several records.
     """

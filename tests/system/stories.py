@@ -1,4 +1,4 @@
-"""Short stories with one fault each, told to workers on a real broker. A mutant must not survive the one it is for.
+"""Short stories with one fault each, with workers on a real broker. A mutant must not survive the one it is for.
 
 Every story ends by comparing what was published with the oracle; `Different`
 says that something was lost, doubled or altered.
@@ -23,7 +23,7 @@ _READ_S = 2.0
 def zombie(bootstrap: str, folder: Path, point: str, mutant: str | None = None) -> None:
     """A worker is stopped inside a transaction until another gets its partition, and then goes on.
 
-    Two workers share two partitions. The first stands still longer than its
+    Two workers share two partitions. The first is stopped for longer than its
     session, and shorter than its transaction, then wakes up and tries to finish
     what it had begun.
     """
@@ -39,7 +39,7 @@ def zombie(bootstrap: str, folder: Path, point: str, mutant: str | None = None) 
         patience.wait_until(lambda: sleeper.stopped, f"the stop at {point}")
         _inherit(heir, partition, before)
         sleeper.send(signal.SIGCONT)
-        patience.wait_until(lambda: _has_answered(sleeper), "the sleeper to notice")
+        patience.wait_until(lambda: _has_decided(sleeper), "the sleeper to notice")
         scene.append(partition, stream(900, 1, partition)[600:])
         scene.wait_decided()
         scene.compare()
@@ -56,7 +56,7 @@ def _shared(workers: list[WorkerProcess], partitions: int) -> bool:
 
 def _inherit(heir: WorkerProcess, partition: int, before: int) -> None:
     """Wait until the heir restores the partition: finished with it, or waiting for what the sleeper left open."""
-    heir.wait_for(lambda: _restores(heir, partition) > before, "the takeover")
+    heir.wait_for(lambda: _restores(heir, partition) > before, "the heir to take it")
     with suppress(TimeoutError):
         heir.wait_for(lambda: partition in heir.owned(), "the partition", _READ_S)
 
@@ -65,7 +65,7 @@ def _restores(worker: WorkerProcess, partition: int) -> int:
     return sum(line["partition"] == partition for line in worker.lines("restoring"))
 
 
-def _has_answered(sleeper: WorkerProcess) -> bool:
+def _has_decided(sleeper: WorkerProcess) -> bool:
     return not sleeper.running or bool(sleeper.lines("lost") or sleeper.lines("session restart"))
 
 
@@ -73,7 +73,7 @@ def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = No
     """A worker is killed after some transactions, killed again while it replays them, and then left alone.
 
     Its last life reads in large batches, so that the first reaches beyond the
-    committed offset. Answers the lengths of the replays that ended on their proof.
+    committed offset. Returns the lengths of the replays that ended on their proof.
     """
     scene = Scene(bootstrap, folder, partitions=1, mutant=mutant)
     worker = scene.worker("w0", batch_max=50, every_events=10**9)

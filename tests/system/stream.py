@@ -30,7 +30,7 @@ _BAD = (
 
 
 def system_config(**changes: object) -> PartitionConfig:
-    """A small model with a bounded wait for labels, answering bad events that name themselves."""
+    """A small model with a bounded wait for labels, deciding bad events that have an id."""
     fields: dict[str, object] = {
         "params": Params(d=D, D=16, tau=0.1),
         "events": EventConfig(d=D),

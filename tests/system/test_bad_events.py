@@ -92,10 +92,13 @@ def test_bad_events_leave_the_decisions_on_the_good_ones_alone(tmp_path: Path) -
     assert [(key, value, ts) for key, value, _, ts in together.published(Channel.DECISIONS)] == wanted
     assert alone.published(Channel.DEAD_LETTERS) == []
     log = EmbeddedLog(together.path, TOPICS)
-    letters = [read_dead_letter(letter) for letter in log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
+    dead_letters = [read_dead_letter(dead_letter) for dead_letter in log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
     log.close()
-    assert [(letter.reason, letter.key, letter.value, letter.timestamp_ms, letter.offset) for letter in letters] == [
+    assert [
+        (dead_letter.reason, dead_letter.key, dead_letter.value, dead_letter.timestamp_ms, dead_letter.offset)
+        for dead_letter in dead_letters
+    ] == [
         (reason, item.key, item.value, item.timestamp_ms, place)
         for (reason, item), place in zip(bad, places, strict=True)
     ]
-    assert set(Counter(letter.reason for letter in letters)) == {reason for reason, _ in KINDS}
+    assert set(Counter(dead_letter.reason for dead_letter in dead_letters)) == {reason for reason, _ in KINDS}

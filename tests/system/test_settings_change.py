@@ -38,8 +38,8 @@ def test_a_change_counts_from_the_offset_it_is_recorded_at(kafka: Kafka, tmp_pat
         assert scene.compare(changes) > 0
         assert scene.pauses() == []
         for partition in range(2):
-            told = [(0, scene.config), (before[partition], tau), (changed[partition], frozen)]
-            assert changes[partition] == told
+            reported = [(0, scene.config), (before[partition], tau), (changed[partition], frozen)]
+            assert changes[partition] == reported
     finally:
         scene.close()
 
@@ -49,7 +49,7 @@ def _with(config: PartitionConfig, **params: object) -> PartitionConfig:
 
 
 def _killed_at(scene: Scene, failpoint: str, config: PartitionConfig) -> dict[int, int]:
-    """One life of the only worker up to its death; answers what was committed then."""
+    """One life of the only worker up to its death; returns what was committed then."""
     (worker,) = scene.workers
     worker.start(failpoint, replace(worker.spec, config=config))
     assert worker.wait_dead() == -signal.SIGKILL, worker.tail()
@@ -57,13 +57,15 @@ def _killed_at(scene: Scene, failpoint: str, config: PartitionConfig) -> dict[in
 
 
 def _killed_when_all_changed(scene: Scene, config: PartitionConfig) -> dict[int, int]:
-    """One life up to a moment in which these settings count for each partition; answers what was committed then.
+    """One life up to a moment in which these settings count for each partition; returns what was committed then.
 
     A partition takes them up when its replay ends, and the broker may serve another one first.
     """
     (worker,) = scene.workers
     worker.start(spec=replace(worker.spec, config=config))
-    worker.wait_for(lambda: all(told[-1][1] == config for told in scene.changes().values()), "the change everywhere")
+    worker.wait_for(
+        lambda: all(reported[-1][1] == config for reported in scene.changes().values()), "the change everywhere"
+    )
     worker.kill()
     return scene.offsets()
 

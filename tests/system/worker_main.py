@@ -1,7 +1,7 @@
 """One worker as a process of its own: `python -m tests.system.worker_main SPEC.json`.
 
 Logs JSON lines to standard output. SIGTERM asks it to stop politely, SIGUSR1
-to say where it stands. With
+to say where it is. With
 `NPSTREAM_MUTANT` set it runs with that deliberate bug; production code knows
 nothing of it.
 """
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(path: Path) -> int:
-    """Run until SIGTERM or an error; answers the documented exit code."""
+    """Run until SIGTERM or an error; returns the documented exit code."""
     _die_with_parent()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     mutants.apply_from_environment()

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,11 +71,18 @@ class Bench:
     def __post_init__(self) -> None:
         create_topics(self.path, TOPICS, self.partitions)
 
+    def log(self) -> EmbeddedLog:
+        """A reader and writer of the log; close it."""
+        return EmbeddedLog(self.path, TOPICS)
+
+    def connect(self, wrap: Callable[[Broker], Broker] = lambda broker: broker) -> tuple[Broker, Log]:
+        """The clients of a worker, the broker as `wrap` makes it."""
+        return wrap(EmbeddedBroker(self.path, TOPICS, "g")), self.log()
+
     def feed(self, partition: int, records: Sequence[Record]) -> None:
         """Append events; their offsets are the log's own."""
-        log = EmbeddedLog(self.path, TOPICS)
-        log.append(Channel.EVENTS, partition, [(r.key, r.value, r.headers, r.timestamp_ms) for r in records])
-        log.close()
+        with closing(self.log()) as log:
+            log.append(Channel.EVENTS, partition, [(r.key, r.value, r.headers, r.timestamp_ms) for r in records])
 
     def run(
         self,
@@ -87,22 +95,16 @@ class Bench:
         clock: Callable[[], float] = time.monotonic,
     ) -> StopAtEnd:
         """Run one worker until everything is decided, then stop it politely."""
-        log = EmbeddedLog(self.path, TOPICS)
-        ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
-        log.close()
+        with closing(self.log()) as log:
+            ends = {p: log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
         observer = StopAtEnd({p: end for p, end in ends.items() if end})
         base = Origin("g", TOPICS.events, config, cadence or Cadence(every_events=250, every_seconds=1e9))
         limits = Limits(batch_max=batch_max, poll_s=0.01, recover_s=30.0)
-        Worker(lambda: self._connect(wrap), origin(base), limits, clock, observer.stop, observer).run()
+        Worker(lambda: self.connect(wrap), origin(base), limits, clock, observer.stop, observer).run()
         return observer
-
-    def _connect(self, wrap: Callable[[Broker], Broker]) -> tuple[Broker, Log]:
-        return wrap(EmbeddedBroker(self.path, TOPICS, "g")), EmbeddedLog(self.path, TOPICS)
 
     def published(self, channel: Channel, partition: int = 0) -> Published:
         """Everything committed on a topic, without offsets."""
-        log = EmbeddedLog(self.path, TOPICS)
-        ends = log.ends(channel, partition)
-        found = [(r.key, r.value, r.headers, r.timestamp_ms) for r in log.read(channel, partition, 0, ends.stable)]
-        log.close()
-        return found
+        with closing(self.log()) as log:
+            records = log.read(channel, partition, 0, log.ends(channel, partition).stable)
+            return [(r.key, r.value, r.headers, r.timestamp_ms) for r in records]

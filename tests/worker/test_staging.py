@@ -19,18 +19,18 @@ from tests.worker.test_worker import decisions, oracle
 BATCH = 100
 
 
-def standing() -> float:
-    """A clock that stands still: never time to tell how partitions stand."""
+def frozen_clock() -> float:
+    """A clock that never moves: it is never time to report on partitions."""
     return 0.0
 
 
 def run(bench: Bench, wrap: Callable[[Broker], Broker], cadence: Cadence | None = None) -> None:
     """A worker that stages every full batch."""
-    bench.run(config(), wrap=wrap, cadence=cadence, batch_max=BATCH, clock=standing)
+    bench.run(config(), wrap=wrap, cadence=cadence, batch_max=BATCH, clock=frozen_clock)
 
 
 class Diary(MortalBroker):
-    """A broker that writes down what is asked of it, and when a commit has landed."""
+    """A broker that writes down what is asked of it, and when a commit is finished."""
 
     def __init__(self, broker: Broker, lines: list[str]) -> None:
         super().__init__(broker, lambda: None)
@@ -43,7 +43,7 @@ class Diary(MortalBroker):
         return batches
 
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
-        """Note the offset that is committed, now and when it stands."""
+        """Note the offset that is committed, now and when the commit is finished."""
         finish, at = super().start_commit(shares), shares[0].position.next_offset
         self._lines.append(f"start {at}")
         return lambda: self._note(finish, at)
@@ -87,7 +87,7 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
 
 
 def test_once_a_second_a_full_batch_is_committed_at_once(tmp_path: Path) -> None:
-    """So that there is a moment at which what is told of a partition is what is committed of it."""
+    """So that there is a moment at which what is reported of a partition is what is committed of it."""
     lines: list[str] = []
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, labelled(2 * BATCH))
@@ -112,7 +112,7 @@ class Ending(MortalBroker):
         super().subscribe(listener)
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
-        """Tell the listener, or die."""
+        """Call the listener, or die."""
         self._polls += 1
         if self._polls == 3:
             raise RuntimeError("power cut")
@@ -130,7 +130,10 @@ def test_a_staged_batch_is_published_when_its_partition_is_revoked(tmp_path: Pat
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
         bench.run(
-            config(), wrap=lambda broker: Ending(broker, lambda it: it.on_revoked([0])), batch_max=BATCH, clock=standing
+            config(),
+            wrap=lambda broker: Ending(broker, lambda it: it.on_revoked([0])),
+            batch_max=BATCH,
+            clock=frozen_clock,
         )
 
     assert decisions(bench) == oracle(records[:BATCH])
@@ -145,7 +148,10 @@ def test_a_staged_batch_is_dropped_when_its_partition_is_lost(tmp_path: Path) ->
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
         bench.run(
-            config(), wrap=lambda broker: Ending(broker, lambda it: it.on_lost([0])), batch_max=BATCH, clock=standing
+            config(),
+            wrap=lambda broker: Ending(broker, lambda it: it.on_lost([0])),
+            batch_max=BATCH,
+            clock=frozen_clock,
         )
 
     assert decisions(bench) == []
@@ -166,13 +172,13 @@ def test_a_staged_batch_is_published_when_its_partition_cannot_be_read_on(tmp_pa
 
 
 def test_a_batch_points_to_the_snapshot_of_the_commit_before_it(tmp_path: Path) -> None:
-    """Where a snapshot lies is known when its commit has landed, and the next position must lead there."""
+    """Where a snapshot lies is known when its commit is finished, and the next position must lead there."""
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, labelled(4 * BATCH))
     every_other = Cadence(every_events=2 * BATCH, every_seconds=1e9)
-    with pytest.raises(RuntimeError, match="power cut"):  # after the debut and three batches
+    with pytest.raises(RuntimeError, match="power cut"):  # after the first commit and three batches
         bench.run(
-            config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH, clock=standing
+            config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH, clock=frozen_clock
         )
 
     assert bench.run(config()).replays == [BATCH]

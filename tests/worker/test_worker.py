@@ -52,7 +52,7 @@ def decisions(bench: Bench, partition: int = 0) -> Published:
 
 
 def test_an_undisturbed_run_publishes_what_the_processor_says(tmp_path: Path) -> None:
-    """Each event is answered once, in order, with key, value, headers and timestamp of the pure run."""
+    """Each event is decided once, in order, with key, value, headers and timestamp of the pure run."""
     records = mixed(600)
     bench = Bench(tmp_path / "log.db")
     bench.feed(0, records)
@@ -172,7 +172,7 @@ def test_a_frozen_model_decides_and_does_not_learn(tmp_path: Path) -> None:
 
 
 def test_too_many_dead_letters_pause_one_partition_and_the_others_go_on(tmp_path: Path) -> None:
-    """The partition with the rubbish stands still at the event; its neighbour decides to the end."""
+    """The partition with the rubbish is paused at the event; its neighbour decides to the end."""
     bench = Bench(tmp_path / "log.db", partitions=2)
     bench.feed(0, [record(i, b"rubbish") for i in range(20)])
     bench.feed(1, labelled(100))

@@ -16,12 +16,12 @@
 - partitions: say how many partitions the events topic has
 {{- else if $v.autoscaling.enabled -}}
 {{- if gt $most $partitions }}
-- autoscaling.maxReplicas: {{ $most }} workers for {{ $partitions }} partitions: the others would stand idle; lower it
+- autoscaling.maxReplicas: {{ $most }} workers for {{ $partitions }} partitions: the others would be idle; lower it
 {{- end -}}
 {{- else if kindIs "invalid" $v.replicas }}
 - replicas: missing; say how many workers, or turn autoscaling on
 {{- else if gt (int64 $v.replicas) $partitions }}
-- replicas: {{ int64 $v.replicas }} workers for {{ $partitions }} partitions: the others would stand idle; lower it
+- replicas: {{ int64 $v.replicas }} workers for {{ $partitions }} partitions: the others would be idle; lower it
 {{- end -}}
 {{- if $v.autoscaling.enabled -}}
 {{- if $facts.static }}
