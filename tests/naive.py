@@ -113,7 +113,8 @@ class Gate:
     scale: float = 0.0
     tracked: int = 0
     bucket: float = 0.0
-    outstanding: int = 0
+    outstanding: int = 0  # alarms without a label yet
+    waiting: int = 0  # observations without a label yet
     negatives: int = 0
     positives: int = 0
     false_alarms: int = 0
@@ -130,8 +131,24 @@ class Gate:
             return 1, "score"
         if self.tracked < min(1 / self.params.tau, 100):
             return -1, "warmup"
-        charged = self.bucket + (self.outstanding if self.params.charge == "issue" else 0)
-        return (1, "score") if charged < self.params.budget else (-1, "budget")
+        return (1, "score") if self.bucket + self.expected() < self.params.budget else (-1, "budget")
+
+    def expected(self) -> float:
+        """What outstanding alarms count: each as one, or those that will be false beyond what tau allows meanwhile."""
+        if self.params.charge == "issue":
+            return self.outstanding
+        share = (self.false_alarms + 1) / (self.false_alarms + self.detections + 2)
+        return max(0.0, share * self.outstanding - self.params.tau * self.waiting)
+
+    def issue(self, alarm: bool) -> None:
+        """An observation begins to wait for its label."""
+        self.waiting += 1
+        self.outstanding += alarm
+
+    def free(self, alarm: bool) -> None:
+        """It waits no longer."""
+        self.waiting -= 1
+        self.outstanding -= alarm
 
     def settle(self, y: int, alarm: bool) -> None:
         tau = self.params.tau
@@ -147,7 +164,7 @@ class Gate:
         self.bucket = max(floor, self.bucket + alarm - tau)
 
     def track(self, score: float) -> None:
-        """q follows the (1 - 0.97 tau) quantile of negative scores."""
+        """q follows the (1 - m tau) quantile of negative scores, m = 0.97 where all budget is unspent, else less."""
         self.tracked += 1
         rate = max(1 / self.tracked, 0.002)
         self.centre += rate * (score - self.centre)
@@ -155,8 +172,10 @@ class Gate:
         if self.tracked == 1:
             self.q = score
         else:
-            step = 5 * self.scale * max(self.tracked**-0.5, 0.05)
-            self.q += step * ((score > self.q) - 0.97 * self.params.tau)
+            step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
+            unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
+            m = 0.97 - 0.07 * min(1.0, 0.01 / self.params.tau) * (1 - unspent)
+            self.q += step * ((score > self.q) - m * self.params.tau)
 
 
 # ------------------------------------------------------------------ features
@@ -387,7 +406,7 @@ class Naive:
         gate = self.gate
         if event.op == RELEASE:
             assert event.place is not None
-            gate.outstanding -= self.decided.pop(event.place) == 1
+            gate.free(self.decided.pop(event.place) == 1)
             return Row(0, "score", 0.0, gate.q, self.gamma, gate.fpr, self.t)
         f = self.score(event)
         decision, reason = gate.decide(f)
@@ -400,10 +419,10 @@ class Naive:
         if event.op == SCORE:
             if event.place is not None:
                 self.decided[event.place] = decision
-                gate.outstanding += decision == 1
+                gate.issue(decision == 1)
             return row
         if event.op == LEARN and event.place is not None:
-            gate.outstanding -= self.decided.pop(event.place) == 1
+            gate.free(self.decided.pop(event.place) == 1)
         gate.settle(event.y, decision == 1)
         if self.params.learning:
             self.learn(event, f)

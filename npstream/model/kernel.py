@@ -17,7 +17,7 @@ from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
-from npstream.model.threshold import FPR, OUTSTANDING, Q, Rule, judge, note_issue, settle, track
+from npstream.model.threshold import FPR, Q, Rule, free, judge, note_issue, park, settle, track
 
 Bytes = npt.NDArray[np.int8]
 
@@ -144,7 +144,7 @@ def run(
         f = 0.0
         decision, reason = 0, 0
         if op == RELEASE:
-            _free(decided[slot], tally)
+            free(decided[slot], tally)
         else:
             f = _score(ops, e, params, state, work)
             decision, reason = judge(f, rule, level, tally)
@@ -161,22 +161,14 @@ def run(
             note_issue(reason, tally)
             if slot >= 0:
                 decided[slot] = decision
-                if decision > 0:
-                    tally[OUTSTANDING] += 1
+                park(decision, tally)
         elif op == SCORE_LEARN:
             note_issue(reason, tally)
             _label(f, ops.y[e], decision, params, rule, state, work)
         elif op == LEARN:
             if slot >= 0:
-                _free(decision, tally)
+                free(decision, tally)
             _label(f, ops.y[e], decision, params, rule, state, work)
-
-
-@jit_inline
-def _free(decision: int, tally: Ints) -> None:
-    """An alarm is no longer waiting for its label."""
-    if decision > 0:
-        tally[OUTSTANDING] -= 1
 
 
 @jit_inline
@@ -223,7 +215,7 @@ def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, st
     if params.preset != EXTERNAL:
         _learn(f, y, params, rule.tau, state, work)
     if y < 0 and params.preset != PAPER:
-        track(f, rule.tau, state.level, state.tally)
+        track(f, rule, state.level, state.tally)
 
 
 @jit_inline

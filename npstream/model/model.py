@@ -227,8 +227,7 @@ class Model:
     @property
     def budget_left(self) -> float:
         """False alarms the bucket can still take before it withholds; infinite for preset paper."""
-        charged = float(self._state.level[gate.BUCKET]) + self._rule.by_issue * self.outstanding
-        return self._rule.capacity - charged
+        return self._rule.capacity - gate.charged(self._rule, self._state.level, self._state.tally)
 
     def learned_kernel(self) -> Floats:
         """float64[n, n], the covariance of the trained directions over the n features that are numbers.

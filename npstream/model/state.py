@@ -1,7 +1,8 @@
 """The arrays of a model: shapes, canonical order, bytes.
 
     level     float64[6]     threshold, mean and deviation of negative scores, bucket, recent FPR and TPR
-    tally     int64[8]       tracked, negatives, positives, false alarms, detections, outstanding, held, withheld
+    tally     int64[9]       tracked, negatives, positives, false alarms, detections, outstanding, held, withheld,
+                             waiting
     clock     int64[7]       learned negatives and targets, window position and hits, draws, stream number, marker rows
     head      float64[3]     gamma, bias, bias accumulator
     window    uint8[window]  1 where a recent negative scored above zero                     not external

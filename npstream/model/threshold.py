@@ -3,17 +3,22 @@
 Needs nothing but scores, labels and decisions, whoever made them. State is two
 small vectors, `level` (float64) and `tally` (int64), indexed by the names below.
 
-The threshold q follows the (1 - 0.97 tau) quantile of the negatives' scores by
+The threshold q follows a quantile of the negatives' scores just above 1 - tau by
 steps of its own sign (online quantile tracking), in units of their mean absolute
 deviation. The bucket J counts false alarms against tau per labelled negative:
 
     J <- max(-C, J + 1{alarm} - tau)     on each labelled negative
-    alarms are withheld unless J < C     (`charge: label`)
-                            or J + O < C (`charge: issue`, O = alarms without a label yet)
+    alarms are withheld unless J + E < C
 
-so that on every window of n labelled negatives, whatever the data and the model,
-false alarms <= tau n + 2C + 1 (+ alarms on negatives issued and not yet labelled
-in label mode).
+E is what the O alarms without a label yet count. With `charge: issue` that is O.
+With `charge: label` it is max(0, p O - tau U): p the share of false ones among all
+labelled alarms, U the observations that wait for a label. Late labels report a burst
+of false alarms only when it is over, and repaying it may take the rest of a stream: E
+ends it early. It is 0 while no more alarms wait than tau explains, and always 0 when
+labels come with their events.
+
+On every window of n labelled negatives, whatever the data and the model, false alarms
+<= tau n + 2C + 1 (+ alarms on negatives issued and not yet labelled in label mode).
 """
 
 import math
@@ -27,17 +32,19 @@ from npstream.jit import jit
 # level: threshold, running mean and mean absolute deviation of negative scores, bucket, recent rates.
 Q, CENTRE, SCALE, BUCKET, FPR, TPR = range(6)
 LEVELS = 6
-# tally: negatives the threshold has seen, labelled events, errors, alarms without a label, alarms withheld.
-TRACKED, NEGATIVES, POSITIVES, FALSE_ALARMS, DETECTIONS, OUTSTANDING, HELD, WITHHELD = range(8)
-TALLIES = 8
+# tally: negatives the threshold has seen, labelled events, errors, alarms without a label, alarms withheld,
+# observations without a label.
+TRACKED, NEGATIVES, POSITIVES, FALSE_ALARMS, DETECTIONS, OUTSTANDING, HELD, WITHHELD, WAITING = range(9)
+TALLIES = 9
 
 # Reasons, as published with a decision.
 BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
 
-# An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power.
-_TARGET = 0.97
+# An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power. The fewer false alarms tau allows,
+# the more of an overshoot is chance: where tau is small, more is kept in reserve the less of the budget is unspent.
+_TARGET, _RESERVE, _RESERVE_TAU = 0.97, 0.07, 0.01
 # Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
-_STEP, _STEP_FLOOR = 5.0, 0.05
+_STEP, _STEP_FLOOR = 5.0, 0.06
 _SCALE_RATE = 0.002
 _WARMUP_MAX = 100
 _TPR_RATE = 1.0 / 500.0
@@ -72,9 +79,20 @@ def judge(score: float, rule: Rule, level: Floats, tally: Ints) -> tuple[int, in
         return -1, BY_SCORE
     if tally[TRACKED] < rule.warmup:
         return -1, BY_WARMUP
-    if not level[BUCKET] + rule.by_issue * tally[OUTSTANDING] < rule.capacity:
+    if not charged(rule, level, tally) < rule.capacity:
         return -1, BY_BUDGET
     return 1, BY_SCORE
+
+
+@jit
+def charged(rule: Rule, level: Floats, tally: Ints) -> float:
+    """The bucket, and what outstanding alarms count in it."""
+    outstanding = float(tally[OUTSTANDING])
+    if rule.by_issue == 0.0:
+        # One labelled alarm of each kind is assumed: nothing is known at first.
+        share = (tally[FALSE_ALARMS] + 1.0) / (tally[FALSE_ALARMS] + tally[DETECTIONS] + 2.0)
+        outstanding = max(0.0, share * outstanding - rule.tau * tally[WAITING])
+    return float(level[BUCKET] + outstanding)
 
 
 @jit
@@ -84,6 +102,20 @@ def note_issue(reason: int, tally: Ints) -> None:
         tally[HELD] += 1
     elif reason == BY_BUDGET:
         tally[WITHHELD] += 1
+
+
+@jit
+def park(decision: int, tally: Ints) -> None:
+    """A decided observation begins to wait for its label."""
+    tally[WAITING] += 1
+    tally[OUTSTANDING] += 1 if decision > 0 else 0
+
+
+@jit
+def free(decision: int, tally: Ints) -> None:
+    """It waits no longer."""
+    tally[WAITING] -= 1
+    tally[OUTSTANDING] -= 1 if decision > 0 else 0
 
 
 @jit
@@ -102,7 +134,7 @@ def settle(y: int, decision: int, rule: Rule, level: Floats, tally: Ints) -> Non
 
 
 @jit
-def track(score: float, tau: float, level: Floats, tally: Ints) -> None:
+def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
     """Move the threshold by the score of one labelled negative, taken before the model learned from it."""
     tally[TRACKED] += 1
     n = tally[TRACKED]
@@ -115,4 +147,6 @@ def track(score: float, tau: float, level: Floats, tally: Ints) -> None:
         return
     above = 1.0 if score > level[Q] else 0.0
     step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
-    level[Q] += step * (above - _TARGET * tau)
+    unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
+    target = _TARGET - _RESERVE * min(1.0, _RESERVE_TAU / rule.tau) * (1.0 - unspent)
+    level[Q] += step * (above - target * rule.tau)

@@ -43,6 +43,7 @@ def cases() -> dict[str, Case]:
     found |= {
         "plus-late": Case(Params(d=3, D=20, tau=0.1), late=True),
         "plus-late-issue": Case(Params(d=3, D=20, tau=0.1, charge="issue", budget=2), late=True),
+        "plus-late-tight-budget": Case(Params(d=3, D=20, tau=0.1, budget=2), late=True),
         "plus-tight-budget": Case(Params(d=2, D=20, tau=0.02, budget=1)),
         "plus-one-class": Case(Params(d=2, D=20, tau=0.1, one_class=True)),
         "plus-frozen": Case(Params(d=2, D=20, tau=0.1, learning=False)),
