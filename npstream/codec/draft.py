@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from npstream.codec.columns import Columns
 from npstream.codec.event import Decoded, EventConfig, EventId, Kind
 from npstream.codec.mapping import EventReading, Mapping
+from npstream.codec.transform import LoadedTransform, load_transform
 from npstream.errors import BadEvent
 
 _WITHOUT_VALUES = (int(Kind.BAD), int(Kind.LABEL))
@@ -65,6 +66,7 @@ class DocumentDecoder:
     def __init__(self, config: EventConfig) -> None:
         self._config = config
         self._mapping = Mapping(config)
+        self._transform: LoadedTransform | None = None
         self._columns = Columns(config.mapping)
 
     def decode(self, documents: Sequence[object]) -> Decoded:
@@ -74,10 +76,22 @@ class DocumentDecoder:
             self.read_into(draft, index, document)
         return draft.finish(self._columns, self._config)
 
+    def prepared(self, document: object) -> object:
+        """The document that the paths read: the one that came, or what the user's function makes of it.
+
+        Raises `StateCorrupt` when the function is gone or another one.
+        """
+        if self._config.transform is None or isinstance(document, BadEvent):
+            return document
+        if self._transform is None:  # not before: settings of the past may name a function that is gone
+            self._transform = load_transform(self._config.transform)
+        return self._transform.apply(document)
+
     def read_into(self, draft: Draft, index: int, document: object) -> None:
         """One document to its row."""
+        came, document = document, self.prepared(document)
         if isinstance(document, BadEvent):
-            draft.put_bad(index, document, None)
+            draft.put_bad(index, document, None if came is document else self._mapping.awaited(came))
             return
         try:
             draft.put(index, self._mapping.read(document))

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.codec.features import DEFAULT_LABEL, Feature, LabelRule, column_names, contract
+from npstream.codec.features import DEFAULT_LABEL, Feature, LabelRule, Transform, column_names, contract
 from npstream.errors import BadEvent
 
 EventId = str | int
@@ -44,6 +44,7 @@ REASONS = {
     "bad_headers": "the name of a header is not UTF-8, or all headers together take more than 64,000 bytes",
     "not_json": "the value is not one JSON document",
     "not_object": "the JSON document is not an object",
+    "transform_failed": "the function of events.transform raised an error, or returned something other than a dict",
     "no_features": "neither features nor a label are there (with preset external: neither score nor label)",
     "bad_features": "x is neither an array nor an object of the configured features",
     "wrong_length": "x does not have one number per feature",
@@ -87,7 +88,8 @@ class EventConfig:
     `d` is the number of the model's columns; with `external` it is 0 and every
     event carries one score instead. `features` names the numbers of `x` in the
     model's order; `mapping` finds features by path instead of in `x`. `key` is
-    that of the hash of categories.
+    that of the hash of categories. `transform` makes the event that the paths
+    read of the one that came.
     """
 
     d: int
@@ -97,6 +99,7 @@ class EventConfig:
     id: str = "id"
     label: LabelRule = DEFAULT_LABEL
     key: int = 0
+    transform: Transform | None = None
     external: bool = False
     max_bytes: int = 262_144
 

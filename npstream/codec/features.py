@@ -101,6 +101,14 @@ class LabelRule:
 DEFAULT_LABEL = LabelRule()
 
 
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A function of the user's, `package.module:function`, and the hash of its module's source."""
+
+    name: str
+    source: str
+
+
 def column_names(features: Iterable[Feature]) -> tuple[str, ...]:
     """The model's columns, in order."""
     return tuple(name for feature in features for name in feature.columns)

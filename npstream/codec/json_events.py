@@ -29,7 +29,8 @@ class JsonDecoder:
         self._config = config
         self._documents = DocumentDecoder(config)
         self._columns = Columns(config.mapping)
-        self._walker = None if DISABLED else Walker(config)
+        # A function of the user's takes whole documents: then each is parsed.
+        self._walker = None if DISABLED or config.transform is not None else Walker(config)
 
     def warm_up(self) -> None:
         """Have the compiled code ready."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from npstream.codec.decoder import EventConfig
-from npstream.codec.features import Feature, LabelRule, difference
+from npstream.codec.features import Feature, LabelRule, Transform, difference
 from npstream.errors import SettingsError
 from npstream.model import Params
 
@@ -64,12 +64,13 @@ class PartitionConfig:
 
 def _events(values: Mapping[str, Any]) -> EventConfig:
     """Inverse of `asdict`, from JSON, which knows no tuples."""
-    names, mapping, label = values["features"], values["mapping"], values["label"]
+    names, mapping, label, transform = (values[name] for name in ("features", "mapping", "label", "transform"))
     return EventConfig(
         **{
             **values,
             "features": None if names is None else tuple(names),
             "mapping": None if mapping is None else tuple(Feature(**each) for each in mapping),
+            "transform": None if transform is None else Transform(**transform),
             "label": LabelRule(label["path"], tuple(label["target"]), tuple(label["non_target"])),
         }
     )

@@ -162,14 +162,16 @@ def _shown_features(features: FeatureList | None) -> Any:
     """As a settings file has them."""
     if features is None or not isinstance(features[0], Feature):
         return features
-    return {feature.name: _shown_feature(feature) for feature in features if isinstance(feature, Feature)}
+    return {feature.name: shown_feature(feature) for feature in features if isinstance(feature, Feature)}
 
 
-def _shown_feature(feature: Feature) -> dict[str, Any]:
+def shown_feature(feature: Feature) -> dict[str, Any]:
+    """One feature as a settings file has it."""
     return {feature.kind: feature.path} | {option: getattr(feature, option) for option in _OPTIONS[feature.kind]}
 
 
-def _shown_label(label: LabelRule) -> dict[str, Any]:
+def shown_label(label: LabelRule) -> dict[str, Any]:
+    """The label as a settings file has it."""
     return {"path": label.path, "target": list(label.target), "non_target": list(label.non_target)}
 
 
@@ -211,7 +213,7 @@ PathField = Annotated[str, PlainValidator(read_path), WithJsonSchema(_PATH)]
 LabelField = Annotated[
     LabelRule,
     PlainValidator(read_label),
-    PlainSerializer(_shown_label),
+    PlainSerializer(shown_label),
     WithJsonSchema(
         {
             "anyOf": [

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
 from npstream.codec.features import Feature
+from npstream.codec.transform import transform_of
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.port import Start
@@ -57,6 +58,11 @@ def _as_word(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
+def _is_transform(name: str) -> str:
+    transform_of(name)
+    return name
+
+
 class EventsSection(Section):
     """How events are written, and what happens to bad ones."""
 
@@ -69,6 +75,9 @@ class EventsSection(Section):
     features: FeaturesField = None
     """What the model sees, in this order: names of the numbers in `x`, or a mapping of names to kinds and paths, such
     as `amount: {number: amount, scale: log}` (EVENTS.md). They set `model.d`. Without: the numbers of the array `x`."""
+    transform: Annotated[str, AfterValidator(_is_transform)] | None = None
+    """A function of your own, `package.module:function`: it gets the parsed event, a dict, and returns the dict that
+    the paths read. It must be pure. Every event then takes some microseconds more."""
     max_bytes: int = Field(default=_RULES.events.max_bytes, ge=1, le=10_000_000)
     """Longest event taken; a longer one becomes a dead letter unread."""
     on_bad_event: Annotated[Literal["none", "-1", "1"], BeforeValidator(_as_word)] = Field(
@@ -88,7 +97,8 @@ class EventsSection(Section):
     def _fits_the_format(self) -> Self:
         if self.format == "f32":
             refuse(
-                [
+                ["transform: takes parsed events; format f32 has none"] * (self.transform is not None)
+                + [
                     f"features.{each.name}: a {each.kind} cannot be a float32; format f32 has numbers and flags"
                     for each in self.mapping or ()
                     if each.kind in ("category", "time")
@@ -107,6 +117,7 @@ class EventsSection(Section):
             id=self.id,
             label=self.label,
             key=params.seed,
+            transform=None if self.transform is None else transform_of(self.transform),
             external=params.preset == "external",
             max_bytes=self.max_bytes,
         )
