@@ -174,7 +174,7 @@ class Gate:
         else:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
-            m = 0.97 - 0.07 * min(1.0, 0.01 / self.params.tau) * (1 - unspent)
+            m = 0.97 - 0.07 * min(2.0, 0.01 / self.params.tau) * (1 - unspent)
             self.q += step * ((score > self.q) - m * self.params.tau)
 
 

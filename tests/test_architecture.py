@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "state": "partition codec",
     "partition": "codec model",
     "client": "codec",
-    "codec": "",
+    "codec": "model",
     "model": "",
     "report": "",
 }

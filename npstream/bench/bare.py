@@ -50,18 +50,21 @@ class BareLoop:
         self._next: dict[int, int] = {}
         self.started: float | None = None
         self.ended = 0.0
+        self.cpu_s = 0.0
 
     def run(self, ends: Mapping[int, int] | None, stop: threading.Event, clock: Callable[[], float]) -> None:
         """Answer until every partition is at its end, or `stop` is set. `started` is when the first batch was there."""
         self._producer.init_transactions(_CALL_S)
         self._consumer.subscribe([self._topics[Channel.EVENTS]], on_assign=_from_the_beginning)
+        busy = 0.0
         try:
             while not stop.is_set() and not (ends and self._next == ends):
                 messages = self._consume()
                 if messages:
-                    self.started = clock() if self.started is None else self.started
+                    if self.started is None:
+                        self.started, busy = clock(), time.process_time()
                     self._answer(messages)
-                    self.ended = clock()
+                    self.ended, self.cpu_s = clock(), time.process_time() - busy
         finally:
             close_quietly("bare-producer", self._producer.close, _CLOSE_S)
             close_quietly("bare-consumer", self._consumer.close, _CLOSE_S)

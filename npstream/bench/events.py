@@ -1,42 +1,91 @@
-"""Events to measure with: eight features, a label, an id; as JSON and as raw float32."""
+"""Events to measure with: eight features, a label, an id, in the shapes that topics have."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 import orjson
 
 from npstream.codec.decoder import EventConfig
-from npstream.codec.event import EventFormat
+from npstream.codec.features import Feature, LabelRule
 from npstream.model import Params
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.records import Headers, Record
 
+Shape = Literal["compact", "mapped", "delayed", "f32"]
+"""`compact`: {"id":…,"x":[…],"y":…}; `mapped`: names of their own, with spaces, read by a mapping; `delayed`: compact,
+the label in an event of its own some hundred events later; `f32`: raw numbers."""
+
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 D_FEATURES = 8
 D_HIDDEN = 100
 FIRST_MS = 1_700_000_000_000
+LABEL_LAG = 500
+"""Events of a partition between an observation and its label."""
+
+_NAMES = ("amount", "velocity", "device_score", "account_age", "balance", "ratio", "distance", "attempts")
+
+Event = tuple[bytes, Headers]
 
 
-def bench_config(format_: EventFormat) -> PartitionConfig:
+def bench_config(shape: Shape) -> PartitionConfig:
     """The classifier that is measured: it learns from every event."""
+    events: dict[str, Any] = {"format": "f32" if shape == "f32" else "json"}
+    if shape == "mapped":
+        events["mapping"] = tuple(Feature(name=name, kind="number", path=name) for name in _NAMES)
+        events["id"], events["label"] = "payment_id", LabelRule("fraud", (True,), (False,))
     params = Params(d=D_FEATURES, D=D_HIDDEN, tau=0.05)
-    return PartitionConfig(params=params, events=EventConfig(d=D_FEATURES, format=format_))
+    return PartitionConfig(params=params, events=EventConfig(d=D_FEATURES, **events))
 
 
-def bench_events(count: int, format_: EventFormat, seed: int = 0) -> list[tuple[bytes, Headers]]:
-    """Values and headers of `count` events: targets lie shifted, a quarter of all."""
+def bench_events(count: int, shape: Shape, lanes: int = 1, seed: int = 0) -> list[Event]:
+    """`count` events: targets lie shifted, a quarter of all. Event i goes to partition i modulo `lanes`."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(count) < 0.25, 1, -1)
     x = (rng.normal(size=(count, D_FEATURES)) + (y > 0)[:, None]).round(4)
-    rows = zip(x.tolist(), y.tolist(), strict=True)
-    if format_ == "json":
-        return [(orjson.dumps({"id": f"event-{i}", "x": row, "y": label}), ()) for i, (row, label) in enumerate(rows)]
-    return [
-        (np.array(row, "<f4").tobytes(), [("id", b"event-%d" % i), ("y", b"%d" % label)])
-        for i, (row, label) in enumerate(rows)
-    ]
+    rows = list(zip(x.tolist(), y.tolist(), strict=True))
+    if shape == "delayed":
+        return _delayed(rows, lanes)
+    return [_written(i, row, label, shape) for i, (row, label) in enumerate(rows)]
 
 
-def sample_decisions(events: Sequence[tuple[bytes, Headers]], config: PartitionConfig) -> list[bytes]:
+def _written(i: int, row: list[float], label: int, shape: Shape) -> Event:
+    if shape == "f32":
+        return np.array(row, "<f4").tobytes(), [("id", b"event-%d" % i), ("y", b"%d" % label)]
+    if shape == "mapped":
+        fields = {"payment_id": f"event-{i}", **dict(zip(_NAMES, row, strict=True)), "fraud": label > 0}
+        return json.dumps(fields).encode(), ()
+    return orjson.dumps({"id": f"event-{i}", "x": row, "y": label}), ()
+
+
+def _delayed(rows: list[tuple[list[float], int]], lanes: int) -> list[Event]:
+    """As many events as rows, every second one a label of an earlier event in the same partition."""
+    found: list[Event] = [(b"", ())] * len(rows)
+    for lane in range(lanes):
+        places = range(lane, len(rows), lanes)
+        for place, event in zip(places, _one_lane(rows, lane, lanes, len(places)), strict=True):
+            found[place] = event
+    return found
+
+
+def _one_lane(rows: list[tuple[list[float], int]], lane: int, lanes: int, count: int) -> Iterator[Event]:
+    observations, seen, labelled = count - count // 2, 0, 0
+    for _ in range(count):
+        if seen < observations and seen - labelled <= LABEL_LAG:
+            yield orjson.dumps({"id": f"event-{lane}-{seen}", "x": rows[seen * lanes + lane][0]}), ()
+            seen += 1
+        else:
+            yield orjson.dumps({"id": f"event-{lane}-{labelled}", "y": rows[labelled * lanes + lane][1]}), ()
+            labelled += 1
+
+
+def asking(events: Sequence[Event], shape: Shape) -> list[Event]:
+    """The events that get a decision."""
+    return [event for event in events if b'"x":' in event[0]] if shape == "delayed" else list(events)
+
+
+def sample_decisions(events: Sequence[Event], config: PartitionConfig) -> list[bytes]:
     """The values a worker would publish for these events, for somebody who must write as much without thinking."""
     processor = PartitionProcessor.cold(config, "bench", "events", 0, 0, None)
     records = [Record(i, FIRST_MS + i, b"%d" % i, value, headers) for i, (value, headers) in enumerate(events)]

@@ -43,9 +43,11 @@ class LoopSpec:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How long a run took from its first batch to its last commit, and a worker's seconds by stage."""
+    """How long a run took from its first batch to its last commit, the processor time of all threads meanwhile, and a
+    worker's seconds by stage."""
 
     seconds: float
+    cpu_s: float
     stages: Mapping[str, float]
 
 
@@ -104,7 +106,7 @@ def _await_stop(answers: Connection, stop: threading.Event) -> None:
 def _run_bare(spec: LoopSpec, stop: threading.Event) -> Measured:
     loop = BareLoop(spec.kafka, spec.answers, spec.limits.batch_max, spec.limits.poll_s)
     loop.run(spec.ends, stop, time.perf_counter)
-    return Measured(loop.ended - (loop.started or loop.ended), {})
+    return Measured(loop.ended - (loop.started or loop.ended), loop.cpu_s, {})
 
 
 class _Finish(Observer):
@@ -140,4 +142,4 @@ def _run_worker(spec: LoopSpec, stop: threading.Event) -> Measured:
     if len(brokers) != 1:
         raise Retryable(f"the worker was reset {len(brokers) - 1} times: look at the brokers, then measure again")
     broker = brokers[0]
-    return Measured(broker.ended - (broker.started or broker.ended), watch.stages(broker.produce_s))
+    return Measured(broker.ended - (broker.started or broker.ended), broker.cpu_s, watch.stages(broker.produce_s))

@@ -15,12 +15,11 @@ from statistics import median
 from typing import Any
 
 from npstream.bench.bare import Answers
-from npstream.bench.events import bench_config, bench_events, sample_decisions
+from npstream.bench.events import Event, Shape, asking, bench_config, bench_events, sample_decisions
 from npstream.bench.loops import LoopKind, LoopProcess, LoopSpec, Measured
 from npstream.bench.probe import Probe
 from npstream.bench.scratch import fill, make_topics, try_remove
 from npstream.bench.stages import STAGES
-from npstream.codec.event import EventFormat
 from npstream.codec.position import encode_position
 from npstream.kafka import KafkaConfig
 from npstream.records import Pointer, Position, Proof, Topics
@@ -36,7 +35,7 @@ class PipelineBench:
     """What to measure, and how much of it."""
 
     bootstrap: str
-    formats: tuple[EventFormat, ...] = ("json", "f32")
+    shapes: tuple[Shape, ...] = ("compact", "f32")
     partitions: int = 4
     events: int = 400_000
     runs: int = 3
@@ -46,31 +45,33 @@ class PipelineBench:
 
 
 def bench_pipeline(bench: PipelineBench, progress: Callable[[str], None]) -> list[dict[str, Any]]:
-    """One row a format. Raises `Retryable` or `Fatal` when the broker cannot be used or a loop fails."""
-    return [_Scene(bench, format_, progress).row() for format_ in bench.formats]
+    """One row a shape. Raises `Retryable` or `Fatal` when the broker cannot be used or a loop fails."""
+    return [_Scene(bench, shape, progress).row() for shape in bench.shapes]
 
 
 class _Scene:
-    """One format: its events, its classifier, and fresh topics and a fresh group for each run."""
+    """One shape: its events, its classifier, and fresh topics and a fresh group for each run."""
 
-    def __init__(self, bench: PipelineBench, format_: EventFormat, progress: Callable[[str], None]) -> None:
+    def __init__(self, bench: PipelineBench, shape: Shape, progress: Callable[[str], None]) -> None:
         self._bench = bench
-        self._format = format_
+        self._shape = shape
         self._progress = progress
-        self._name = f"npstream-bench-{format_}-{uuid.uuid4().hex[:8]}"
-        self._config = bench_config(format_)
-        self._events = bench_events(bench.events, format_)
-        self._answers = _answers(sample_decisions(self._events[:_SAMPLE], self._config))
+        self._name = f"npstream-bench-{shape}-{uuid.uuid4().hex[:8]}"
+        self._config = bench_config(shape)
+        self._events = bench_events(bench.events, shape, bench.partitions)
+        self._answers = _answers(sample_decisions(self._asking()[:_SAMPLE], self._config))
 
     def row(self) -> dict[str, Any]:
         """Both loops, measured and compared."""
-        speed, stages = self._speeds()
+        speed, stages, cpu = self._speeds()
         waits = self._waits()
         row: dict[str, Any] = {
-            "format": self._format,
+            "shape": self._shape,
             "events_per_s": round(median(speed["worker"])),
             "bare_events_per_s": round(median(speed["bare"])),
             "ratio": round(median(speed["worker"]) / median(speed["bare"]), 3),
+            "cpu_us": round(median(cpu["worker"]), 2),
+            "bare_cpu_us": round(median(cpu["bare"]), 2),
         }
         for kind, prefix in (("worker", ""), ("bare", "bare_")):
             for name, quantile in (("p50_ms", 0.50), ("p99_ms", 0.99)):
@@ -79,8 +80,11 @@ class _Scene:
         row["us_per_event"] = {name: round(median(run[name] for run in stages), 3) for name in STAGES}
         return row
 
-    def _speeds(self) -> tuple[dict[LoopKind, list[float]], list[dict[str, float]]]:
-        """Events a second of each run, and a worker's microseconds an event by stage."""
+    def _asking(self) -> list[Event]:
+        return asking(self._events, self._shape)
+
+    def _speeds(self) -> tuple[dict[LoopKind, list[float]], list[dict[str, float]], dict[LoopKind, list[float]]]:
+        """Events a second of each run; a worker's microseconds an event by stage; those of all threads of each loop."""
         filled = self._kafka("events")
         with ExitStack() as stack:
             stack.callback(try_remove, filled, filled.topics.names(), filled.group)
@@ -92,7 +96,8 @@ class _Scene:
             ]
         count = self._bench.events
         speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
-        return speed, [_per_event(found, count) for own, found in runs if own == "worker"]
+        cpu = {kind: [1e6 * found.cpu_s / count for own, found in runs if own == kind] for kind in KINDS}
+        return speed, [_per_event(found, count) for own, found in runs if own == "worker"], cpu
 
     def _speed(self, kind: LoopKind, events: str, ends: dict[int, int]) -> Measured:
         kafka = self._kafka(f"{kind}-{uuid.uuid4().hex[:4]}", events)
@@ -102,7 +107,7 @@ class _Scene:
                 found = loop.result(_PATIENCE_S + self._bench.events / 1000)
         finally:
             try_remove(kafka, kafka.topics.names()[1:], kafka.group)
-        self._progress(f"{self._format} {kind}: {self._bench.events / found.seconds:,.0f} events/s")
+        self._progress(f"{self._shape} {kind}: {self._bench.events / found.seconds:,.0f} events/s")
         return found
 
     def _waits(self) -> dict[str, list[list[float]]]:
@@ -120,13 +125,13 @@ class _Scene:
         probe = Probe(kafka, bench.partitions)
         try:
             with LoopProcess(self._spec(kind, kafka, None)) as loop:
-                waits = probe.measure(self._events, bench.per_second, bench.seconds, _PATIENCE_S)
+                waits = probe.measure(self._asking(), bench.per_second, bench.seconds, _PATIENCE_S)
                 loop.stop()
         finally:
             probe.close()
             try_remove(kafka, kafka.topics.names(), kafka.group)
         p50, p99 = (1000 * _quantile(waits, quantile) for quantile in (0.50, 0.99))
-        self._progress(f"{self._format} {kind} at {bench.per_second:g}/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
+        self._progress(f"{self._shape} {kind} at {bench.per_second:g}/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms")
         return waits
 
     def _spec(self, kind: LoopKind, kafka: KafkaConfig, ends: dict[int, int] | None) -> LoopSpec:

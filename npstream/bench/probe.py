@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from npstream.bench.events import Event
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_consumer, new_producer
 from npstream.kafka.config import KafkaConfig, common_settings, reader_settings
-from npstream.records import Channel, Headers
+from npstream.records import Channel
 
-Event = tuple[bytes | None, Headers]
 """Value and headers; the key is the probe's own, by which it knows the answer again."""
 
 _CLOSE_S = 10.0

@@ -74,6 +74,8 @@ class TimedBroker:
         self.state = broker.state
         self.started: float | None = None
         self.ended = 0.0
+        self.cpu_s = 0.0
+        self._busy = 0.0
 
     @property
     def produce_s(self) -> float:
@@ -92,6 +94,7 @@ class TimedBroker:
         self._watch.add("consume", now - began)
         if batches and self.started is None:
             self.started = now
+            self._busy = time.process_time()
             self._watch.running = True
         return batches
 
@@ -109,7 +112,7 @@ class TimedBroker:
     def _finished(self, finish: FinishCommit) -> dict[int, Pointer]:
         began = time.perf_counter()
         pointers = finish()
-        self.ended = time.perf_counter()
+        self.ended, self.cpu_s = time.perf_counter(), time.process_time() - self._busy
         self._watch.add("publish", self.ended - began)
         return pointers
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": ("npstream.cli.demo:demo", "The first minute: a drifting stream, no Kafka needed."),
     "run": ("npstream.cli.run:run", "Read events, publish decisions, learn. The worker."),
     "check": ("npstream.cli.check:check", "Check a settings file: every problem at once, and sizes."),
+    "map": ("npstream.cli.map:map_", "Write a first mapping of events from a sample of them."),
     "init": ("npstream.cli.init:init", "Create the topics with the right settings."),
     "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
     "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),

@@ -11,11 +11,12 @@ from npstream.cli.output import echo_json
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure this machine: the compiled kernel, and a worker on a broker.
+    """Measure this machine: the compiled kernel, the decoder, and a worker on a broker.
 
     \b
     Examples:
       npstream bench kernel
+      npstream bench decode
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -44,6 +45,25 @@ def kernel(events: int, as_json: bool) -> None:
 @bench.command(
     epilog="""\b
 Example:
+  npstream bench decode --json
+
+\b
+Exit codes: 0 measured; 2 wrong options."""
+)
+@click.option("--batch", type=click.IntRange(100), default=2_000, show_default=True, help="Events of one batch.")
+@click.option("--rounds", type=click.IntRange(1), default=50, show_default=True, help="Rounds; the best one counts.")
+@json_option
+def decode(batch: int, rounds: int, as_json: bool) -> None:
+    """Microseconds an event of the JSON decoder, with 1% odd events, and beside orjson on the same bytes."""
+    from npstream.bench.decoding import bench_decode
+
+    rows = bench_decode(batch=batch, rounds=rounds)
+    echo_json(rows) if as_json else _print(rows)
+
+
+@bench.command(
+    epilog="""\b
+Example:
   npstream bench pipeline --kafka localhost:9092 --json
 
 \b
@@ -55,17 +75,24 @@ Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs of each loop; medians count.")
 @click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
 @click.option("--seconds", type=click.FloatRange(1), default=8.0, show_default=True, help="Length of a latency run.")
-@click.option("--format", "formats", multiple=True, type=click.Choice(["json", "f32"]), help="Only this one.")
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    type=click.Choice(["compact", "mapped", "delayed", "f32"]),
+    help="Shape of the events, may be repeated; default compact and f32. mapped: JSON with spaces and its own names; "
+    "delayed: labels come in events of their own.",
+)
 @json_option
 def pipeline(
-    bootstrap: str, events: int, runs: int, partitions: int, seconds: float, formats: tuple[Any, ...], as_json: bool
+    bootstrap: str, events: int, runs: int, partitions: int, seconds: float, shapes: tuple[Any, ...], as_json: bool
 ) -> None:
     """A worker end to end beside a bare consume-produce loop, both exactly-once: throughput, stages and latency."""
     from npstream.bench.pipeline import PipelineBench, bench_pipeline
 
     what = PipelineBench(
         bootstrap=bootstrap,
-        formats=formats or ("json", "f32"),
+        shapes=shapes or ("compact", "f32"),
         partitions=partitions,
         events=events,
         runs=runs,
@@ -75,7 +102,7 @@ def pipeline(
     if as_json:
         echo_json(rows)
     else:
-        stages = [{"format": row["format"], **row.pop("us_per_event")} for row in rows]
+        stages = [{"shape": row["shape"], **row.pop("us_per_event")} for row in rows]
         _print(rows)
         click.echo("\nmicroseconds per event, worker:")
         _print(stages)

@@ -62,6 +62,16 @@ def read_lines(path: Path) -> Lines:
     return Lines(_exported(path, [(number, document) for number, _, document in given]), exported=True)
 
 
+def read_events(path: Path) -> list[Record]:
+    """The events of a file of lines, or the one JSON document that a file is. Raises `UsageError`."""
+    if path.suffix == ".jsonl":
+        return [record for _, record in read_lines(path).records]
+    try:
+        return [Record(0, 1, None, path.read_bytes(), ())]
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+
+
 def _parsed(path: Path, number: int, line: bytes) -> Any:
     try:
         return orjson.loads(line)

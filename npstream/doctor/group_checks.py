@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from npstream.codec.decoder import EventDecoder
+from npstream.codec.sample import read_sample, unstable
 from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.doctor.findings import Finding
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
@@ -15,6 +16,9 @@ from npstream.partition.config import check_change
 from npstream.port import Ends, Log, StateReader
 from npstream.records import Channel, Position, Record, Topics
 from npstream.state import committed_snapshot, kept_history, processor_of
+
+_SHOWN = 100
+"""Newest events that a user's function is tried on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +165,24 @@ def check_sample(name: str, which: str, records: Sequence[Record], config: Parti
     if not errors:
         return []
     problem = f"{len(errors)} of its {which} {len(records)} events are bad: {'; '.join(_reasons(errors, records))}"
-    fix = "fix the producer, or correct model.d, events.format and events.features; see `npstream dlq list`"
+    fix = "fix the producer, or correct model.d or events (`npstream map` writes that section); see `npstream dlq list`"
     pauses = len(errors) / len(records) > config.dead_letter_cap
     return [Finding("error" if pauses else "warning", name, problem, fix)]
+
+
+def show_event(patient: Patient) -> list[Finding]:
+    """How the newest event is read, column by column, where the settings name features; whether a function is pure."""
+    events = patient.config.events
+    if events.columns is None:
+        return []
+    for partition in range(patient.log.partitions(Channel.EVENTS)):
+        records = tail(patient.log, partition, _SHOWN)
+        if records:
+            name = f"{patient.topics.events}/{partition}"
+            changed = unstable(records, events)
+            found = [Finding("error", name, changed, "make the function of events.transform pure")] if changed else []
+            return [*found, Finding("note", name, "\n         ".join(read_sample(records[-1], events).lines()))]
+    return []
 
 
 def _reasons(errors: Mapping[int, BadEvent], records: Sequence[Record]) -> Iterator[str]:

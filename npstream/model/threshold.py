@@ -148,5 +148,5 @@ def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
     above = 1.0 if score > level[Q] else 0.0
     step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
-    target = _TARGET - _RESERVE * min(1.0, _RESERVE_TAU / rule.tau) * (1.0 - unspent)
+    target = _TARGET - _RESERVE * min(2.0, _RESERVE_TAU / rule.tau) * (1.0 - unspent)
     level[Q] += step * (above - target * rule.tau)

@@ -27,6 +27,7 @@ def _at(*more: str) -> Arguments:
 CASES: dict[tuple[str, ...], Arguments] = {
     ("check",): _at(),
     ("init",): _at(),
+    ("map",): _at(),
     ("doctor",): _at("--no-wait"),
     ("produce",): _file(),
     ("backtest",): _at("--set", "model.tau=0.1,0.2"),

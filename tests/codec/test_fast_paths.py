@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from npstream.codec import f32_events, json_events
 from npstream.codec.cells import cells, id_words, words
 from npstream.codec.decisions import REASON_NAMES, Decision, encode_decision, encode_decisions
 from npstream.codec.decoder import EventConfig, EventDecoder
@@ -23,7 +22,7 @@ NAMED = EventConfig(d=D, features=("c", "a", "b"), max_bytes=400)
 EXTERNAL = EventConfig(d=0, external=True, max_bytes=400)
 F32 = EventConfig(d=D, format="f32")
 F32_EXTERNAL = EventConfig(d=0, external=True, format="f32")
-LONG = json_events._SCAN_MIN + 8
+LONG = 40
 """Events enough for the compiled reader."""
 
 texts = st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'), min_size=1, max_size=12)
@@ -94,7 +93,6 @@ def test_one_odd_event_among_plain_float32_events_is_noticed(
 @settings(deadline=None)
 def test_plain_float32_batches_follow_the_rules_event_by_event(batch: list[Record]) -> None:
     """Read by columns, each row is what the plain rules say about its event alone."""
-    assert f32_events._try_plain(batch, F32) is not None
     assert rows(EventDecoder(F32).decode(batch)) == [naive_f32_row(each.value, each.headers, F32) for each in batch]
 
 
@@ -124,7 +122,7 @@ labels: st.SearchStrategy[Any] = st.sampled_from([1, -1, 0, None])
 
 
 def written(event: dict[str, Any], spaced: bool) -> bytes:
-    """One event as text: as most serialisers write it, or with a space that the compiled reader leaves alone."""
+    """One event as text: as most serialisers write it, or with a space."""
     return orjson.dumps(event).replace(b'{"', b'{ "', 1) if spaced else orjson.dumps(event)
 
 
@@ -157,7 +155,6 @@ def decoded(values: list[bytes], config: EventConfig) -> list[tuple[Any, ...]]:
 @settings(deadline=None)
 def test_json_batches_for_the_compiled_reader_follow_the_rules(values: list[bytes]) -> None:
     """Long batches of the commonest shape: ids, features, labels of each event alone."""
-    assert json_events._try_scan([*values], JSON) is not None
     assert decoded(values, JSON) == expected(values, JSON)
 
 
@@ -166,10 +163,8 @@ json_ids = ids | st.integers(-(2**63), 2**64 - 1) | st.none()
 
 @given(batches(st.builds(event_of, json_ids, vectors, labels), LONG, spaced=True))
 @settings(deadline=None)
-def test_json_batches_read_by_columns_follow_the_rules(values: list[bytes]) -> None:
+def test_json_batches_in_another_spelling_follow_the_rules(values: list[bytes]) -> None:
     """Long batches of plain events in another spelling."""
-    assert json_events._try_scan([*values], JSON) is None
-    assert json_events._try_plain([*map(orjson.loads, values)], JSON) is not None
     assert decoded(values, JSON) == expected(values, JSON)
 
 
@@ -197,7 +192,7 @@ def test_json_batches_that_need_a_closer_look_follow_the_rules(size: int, data: 
 @given(data=st.data())
 @settings(deadline=None)
 def test_json_batches_of_other_kinds_follow_the_rules(config: EventConfig, size: int, data: st.DataObject) -> None:
-    """Named features and scores have a way of their own."""
+    """Named features and scores."""
     named = st.permutations(["a", "b", "c", "d"]).flatmap(
         lambda order: st.lists(numbers, min_size=4, max_size=4).map(lambda x: dict(zip(order, x, strict=True)))
     )
@@ -208,11 +203,11 @@ def test_json_batches_of_other_kinds_follow_the_rules(config: EventConfig, size:
     assert decoded(values, config) == expected(values, config)
 
 
-@pytest.mark.parametrize("spaced", [False, True], ids=["scanned", "by columns"])
+@pytest.mark.parametrize("spaced", [False, True], ids=["compact", "spaced"])
 @given(data=st.data())
 @settings(deadline=None)
 def test_a_bad_neighbour_does_not_change_json_events(spaced: bool, data: st.DataObject) -> None:
-    """With it the batch goes the long way, and gives the same rows to the bit."""
+    """One odd event costs itself; the others have the same rows to the bit."""
     values = data.draw(batches(st.builds(event_of, texts, vectors, labels), LONG, spaced=spaced))
     records = [record(value) for value in values]
     short, long = EventDecoder(JSON).decode(records), EventDecoder(JSON).decode([*records, record(b"{")])

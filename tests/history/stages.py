@@ -54,7 +54,7 @@ def stage(folder: Path, partitions: int = 1, **changes: Any) -> Stage:
     """An empty log under the small settings; `changes` replace whole sections."""
     folder.mkdir(parents=True, exist_ok=True)
     made = Stage({**SETTINGS, **changes}, folder, partitions)
-    (folder / "settings.yaml").write_text(yaml.safe_dump(made.mapping))
+    (folder / "settings.yaml").write_text(yaml.safe_dump(made.mapping, sort_keys=False))
     return made
 
 

@@ -21,9 +21,9 @@ def example(name: str) -> Settings:
     return load(FOLDER / name, ENV, secret)
 
 
-def test_there_are_four_examples() -> None:
+def test_there_are_five_examples() -> None:
     """A new example must be added to the tests below."""
-    assert [path.name for path in FILES] == ["external.yaml", "fraud.yaml", "kafka.yaml", "local.yaml"]
+    assert [path.name for path in FILES] == ["external.yaml", "fraud.yaml", "kafka.yaml", "local.yaml", "payments.yaml"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
