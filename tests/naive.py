@@ -138,7 +138,7 @@ class Gate:
         if self.params.charge == "issue":
             return self.outstanding
         share = (self.false_alarms + 1) / (self.false_alarms + self.detections + 2)
-        return max(0.0, share * self.outstanding - self.params.tau * self.waiting)
+        return float(max(0.0, share * self.outstanding - self.params.tau * self.waiting))
 
     def issue(self, alarm: bool) -> None:
         """An observation begins to wait for its label."""
@@ -174,7 +174,7 @@ class Gate:
         else:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
-            m = 0.97 - 0.07 * min(2.0, 0.01 / self.params.tau) * (1 - unspent)
+            m = 0.97 - min(7e-4 / self.params.tau, 0.14) * (1 - unspent)
             self.q += step * ((score > self.q) - m * self.params.tau)
 
 

@@ -42,7 +42,7 @@ BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
 
 # An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power. The fewer false alarms tau allows,
 # the more of an overshoot is chance: where tau is small, more is kept in reserve the less of the budget is unspent.
-_TARGET, _RESERVE, _RESERVE_TAU = 0.97, 0.07, 0.01
+_TARGET, _RESERVE, _RESERVE_MAX = 0.97, 7e-4, 0.14
 # Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
 _STEP, _STEP_FLOOR = 5.0, 0.06
 _SCALE_RATE = 0.002
@@ -148,5 +148,5 @@ def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
     above = 1.0 if score > level[Q] else 0.0
     step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
-    target = _TARGET - _RESERVE * min(2.0, _RESERVE_TAU / rule.tau) * (1.0 - unspent)
+    target = _TARGET - min(_RESERVE / rule.tau, _RESERVE_MAX) * (1.0 - unspent)
     level[Q] += step * (above - target * rule.tau)
