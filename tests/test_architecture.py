@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "state": "partition codec",
     "partition": "codec model",
     "client": "codec",
-    "codec": "",
+    "codec": "model",
     "model": "",
     "report": "",
 }

@@ -54,9 +54,12 @@ def default_id(topic: str, partition: int, offset: int) -> str:
     return f"{topic}/{partition}/{offset}"
 
 
-def model_name(algorithm: int, fingerprint: str) -> str:
-    """What the `model` field says: algorithm version and parameter hash, never a clock-driven counter."""
-    return f"{algorithm}:{fingerprint}"
+def model_name(algorithm: int, fingerprint: str, contract: str | None) -> str:
+    """What the `model` field says: algorithm version, parameter hash and, where features have names, their contract.
+
+    Never a clock-driven counter.
+    """
+    return f"{algorithm}:{fingerprint}" if contract is None else f"{algorithm}:{fingerprint}:{contract}"
 
 
 def encode_decision(decision: Decision) -> bytes:

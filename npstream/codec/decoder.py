@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind
-from npstream.codec.f32_events import decode_f32
-from npstream.codec.json_events import compile_reader, decode_json
+from npstream.codec.f32_events import F32Decoder
+from npstream.codec.json_events import JsonDecoder
 from npstream.codec.screen import unusable
 from npstream.errors import BadEvent
 from npstream.records import Record
@@ -21,21 +21,20 @@ class EventDecoder:
     """
 
     def __init__(self, config: EventConfig) -> None:
-        self._config = config
-        self._decode = {"json": decode_json, "f32": decode_f32}[config.format]
+        self._format = F32Decoder(config) if config.format == "f32" else JsonDecoder(config)
 
     def warm_up(self) -> None:
         """Compile what the first large batch would need."""
-        if self._config.format == "json":
-            compile_reader(self._config)
+        if isinstance(self._format, JsonDecoder):
+            self._format.warm_up()
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode a batch; bad events are reported in `Decoded.errors`, never raised."""
         bad = unusable(records)
         if not bad:
-            return self._decode(records, self._config)
+            return self._format.decode(records)
         good = [index for index in range(len(records)) if index not in bad]
-        return _spread(self._decode([records[index] for index in good], self._config), good, bad)
+        return _spread(self._format.decode([records[index] for index in good]), good, bad)
 
 
 def _spread(decoded: Decoded, good: list[int], bad: dict[int, BadEvent]) -> Decoded:

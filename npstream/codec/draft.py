@@ -1,88 +1,85 @@
-"""A batch in the making: columns that grow event by event, then become arrays at once."""
+"""A batch in the making: what is known of each event, then everything laid out as columns at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.codec.event import MAGNITUDE_MAX, Decoded, EventConfig, EventId, Kind
+from npstream.codec.columns import Columns
+from npstream.codec.event import Decoded, EventConfig, EventId, Kind
+from npstream.codec.mapping import EventReading, Mapping
 from npstream.errors import BadEvent
 
-Numbers = NDArray[np.float32] | NDArray[np.float64]
-
-
-def plain_batch(ids: list[EventId | None], values: Numbers, y: NDArray[np.int8], d: int) -> Decoded | None:
-    """A batch in which every event has its d features; None when one of their numbers needs a closer look.
-
-    `values` are the features of all events in a row; `y` is 0 where the label is unknown.
-    """
-    if not np.abs(values).max() <= MAGNITUDE_MAX:
-        return None
-    kinds = np.where(y == 0, int(Kind.OBSERVATION), int(Kind.LABELLED)).tolist()
-    return Decoded(kinds, ids, values.astype(np.float32).reshape(-1, d), np.zeros(len(ids)), y, {}, {})
+_WITHOUT_VALUES = (int(Kind.BAD), int(Kind.LABEL))
 
 
 @dataclass(slots=True)
 class Draft:
-    """Columns in the making: `rows` are the indices of the events whose numbers have been set aside."""
+    """One row per event: `values` are the raw ones of its features, or its score."""
 
-    kinds: list[int] = field(default_factory=list)
-    ids: list[EventId | None] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
+    kinds: list[int]
+    ids: list[EventId | None]
+    y: NDArray[np.int8]
+    values: NDArray[np.float64]
     errors: dict[int, BadEvent] = field(default_factory=dict)
     bad_ids: dict[int, EventId] = field(default_factory=dict)
 
-    def add(self, kind: int, event_id: EventId | None, label: int) -> None:
-        """Append one good event."""
-        self.kinds.append(kind)
-        self.ids.append(event_id)
-        self.labels.append(label)
+    @classmethod
+    def empty(cls, count: int, width: int) -> "Draft":
+        """Nothing is known yet."""
+        return cls([int(Kind.BAD)] * count, [None] * count, np.zeros(count, np.int8), np.zeros((count, width)))
 
-    def add_bad(self, error: BadEvent, awaited: EventId | None) -> None:
-        """Append one bad event."""
-        index = len(self.kinds)
-        self.add(Kind.BAD, None, 0)
-        self._note(index, error, awaited)
+    def put(self, index: int, reading: EventReading) -> None:
+        """One good event."""
+        kind, self.ids[index], values, self.y[index] = reading
+        self.kinds[index] = int(kind)
+        if values:
+            self.values[index] = values
 
-    def condemn(self, index: int, error: BadEvent) -> None:
-        """Turn an event that was added as good into a bad one."""
-        awaited = None if self.kinds[index] == Kind.ECHO else self.ids[index]
-        self.kinds[index], self.ids[index], self.labels[index] = Kind.BAD, None, 0
-        self._note(index, error, awaited)
-
-    def _note(self, index: int, error: BadEvent, awaited: EventId | None) -> None:
+    def put_bad(self, index: int, error: BadEvent, awaited: EventId | None) -> None:
+        """One bad event, whatever was known of it before."""
+        self.kinds[index], self.ids[index], self.y[index] = int(Kind.BAD), None, 0
         self.errors[index] = error
         if awaited is not None:
             self.bad_ids[index] = awaited
 
-    def finish(self, values: Numbers, config: EventConfig) -> Decoded:
-        """Check the numbers of `rows`, [len(rows), width], and lay everything out."""
-        values = self._condemn_absurd(values)
+    def finish(self, columns: Columns, config: EventConfig) -> Decoded:
+        """Everything as a batch for the model."""
         count = len(self.kinds)
-        x = np.zeros((count, config.d), np.float32)
-        score = np.zeros(count, np.float64)
         if config.external:
-            score[self.rows] = values[:, 0]
-        elif len(self.rows) == count:
-            x[...] = values
+            x, score = np.zeros((count, 0), np.float32), np.ascontiguousarray(self.values[:, 0])
         else:
-            x[self.rows] = values
-        return Decoded(self.kinds, self.ids, x, score, np.array(self.labels, np.int8), self.errors, self.bad_ids)
+            x, score = columns.fill(self.values), np.zeros(count)
+        bare = [index for index, kind in enumerate(self.kinds) if kind in _WITHOUT_VALUES] if self._has_bare() else []
+        x[bare], score[bare] = 0.0, 0.0
+        return Decoded(self.kinds, self.ids, x, score, self.y, self.errors, self.bad_ids)
 
-    def _condemn_absurd(self, values: Numbers) -> Numbers:
-        # Written so that NaN fails; one comparison for the whole batch in the usual case.
-        if np.abs(values).max(initial=0.0) <= MAGNITUDE_MAX:
-            return values
-        good = (np.abs(values) <= MAGNITUDE_MAX).all(axis=1)
-        for at in np.flatnonzero(~good).tolist():
-            self.condemn(self.rows[at], _absurd(values[at]))
-        self.rows = [self.rows[at] for at in np.flatnonzero(good)]
-        return values[good]
+    def _has_bare(self) -> bool:
+        return any(kind in self.kinds for kind in _WITHOUT_VALUES)
 
 
-def _absurd(values: Numbers) -> BadEvent:
-    at = int(np.flatnonzero(~(np.abs(values) <= MAGNITUDE_MAX))[0])
-    if np.isfinite(values[at]):
-        return BadEvent("magnitude", f"number {at} is beyond 1e15; scale the feature before sending it")
-    return BadEvent("not_finite", f"number {at} is NaN or infinite")
+class DocumentDecoder:
+    """Parsed documents to columns: for formats whose messages are parsed one by one."""
+
+    def __init__(self, config: EventConfig) -> None:
+        self._config = config
+        self._mapping = Mapping(config)
+        self._columns = Columns(config.mapping)
+
+    def decode(self, documents: Sequence[object]) -> Decoded:
+        """One row per document; where a `BadEvent` stands instead of one, it is that row's error."""
+        draft = Draft.empty(len(documents), self._config.width)
+        for index, document in enumerate(documents):
+            self.read_into(draft, index, document)
+        return draft.finish(self._columns, self._config)
+
+    def read_into(self, draft: Draft, index: int, document: object) -> None:
+        """One document to its row."""
+        if isinstance(document, BadEvent):
+            draft.put_bad(index, document, None)
+            return
+        try:
+            draft.put(index, self._mapping.read(document))
+        except BadEvent as error:
+            draft.put_bad(index, error, self._mapping.awaited(document))

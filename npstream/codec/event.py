@@ -1,5 +1,8 @@
 """What an event may say, and the columns a batch of events is decoded into.
 
+The short form of events has these fields; a mapping (`features.Feature`) finds
+id, label and features elsewhere, and reads no `x`, `score` and `kind`.
+
 | field   | meaning                                                                     |
 |---------|-----------------------------------------------------------------------------|
 | `id`    | text (1 to 256 bytes of UTF-8) or integer; needed by labels that come alone |
@@ -19,6 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from npstream.codec.features import DEFAULT_LABEL, Feature, LabelRule, column_names, contract
 from npstream.errors import BadEvent
 
 EventId = str | int
@@ -40,17 +44,20 @@ REASONS = {
     "bad_headers": "the name of a header is not UTF-8, or all headers together take more than 64,000 bytes",
     "not_json": "the value is not one JSON document",
     "not_object": "the JSON document is not an object",
-    "no_features": "neither x nor y is there (with preset external: neither score nor y)",
+    "no_features": "neither features nor a label are there (with preset external: neither score nor label)",
     "bad_features": "x is neither an array nor an object of the configured features",
     "wrong_length": "x does not have one number per feature",
-    "missing_feature": "a configured feature is not in x",
+    "missing_feature": "a feature that must not be missing is absent or null",
     "not_number": "a feature or the score is not a number",
     "not_finite": "a feature or the score is NaN or infinite",
     "magnitude": "a feature or the score is beyond 1e15",
-    "bad_label": "y is none of 1, true, -1, 0, false",
+    "bad_category": "a category is neither text nor an integer nor a boolean",
+    "bad_flag": "a flag is none of true, false, 1, 0",
+    "bad_time": "a time is neither ISO-8601 text nor a number since 1970",
+    "bad_label": "the label is none of the values of events.label (by default y: 1, true, -1, 0, false)",
     "no_label": 'kind is "label" and there is no y',
     "bad_id": "id is neither an integer nor text of 1 to 256 bytes",
-    "no_id": "a label came without x and without the id of the event it belongs to",
+    "no_id": "a label came without features and without the id of the event it belongs to",
     "bad_kind": 'kind is not "label"',
 }
 """Every reason a dead letter can carry, with its meaning."""
@@ -77,25 +84,46 @@ EventFormat = Literal["json", "f32"]
 class EventConfig:
     """How the events of one topic are written.
 
-    `d` is the number of features; with `external` it is 0 and every event
-    carries one score instead. `features` names them in the model's order.
+    `d` is the number of the model's columns; with `external` it is 0 and every
+    event carries one score instead. `features` names the numbers of `x` in the
+    model's order; `mapping` finds features by path instead of in `x`. `key` is
+    that of the hash of categories.
     """
 
     d: int
     format: EventFormat = "json"
     features: tuple[str, ...] | None = None
+    mapping: tuple[Feature, ...] | None = None
+    id: str = "id"
+    label: LabelRule = DEFAULT_LABEL
+    key: int = 0
     external: bool = False
     max_bytes: int = 262_144
 
     def __post_init__(self) -> None:
         assert (self.d == 0) if self.external else (self.d > 0), self
         assert self.features is None or len(self.features) == self.d, self
+        assert self.mapping is None or len(column_names(self.mapping)) == self.d, self
+        assert self.features is None or self.mapping is None, self
         assert self.format == "json" or 4 * self.width <= self.max_bytes, self
 
     @property
     def width(self) -> int:
-        """Numbers carried by an event that is not a bare label."""
+        """Values carried by an event that is not a bare label: one per feature, before any becomes two columns."""
+        if self.mapping is not None:
+            return len(self.mapping)
         return 1 if self.external else self.d
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the model's columns, None when they have none."""
+        return self.features if self.mapping is None else column_names(self.mapping)
+
+    @property
+    def contract(self) -> str | None:
+        """The hash of the feature list, None when nothing is named."""
+        listed = self.features if self.mapping is None else self.mapping
+        return None if listed is None else contract(listed)
 
 
 @dataclass(slots=True)
@@ -154,9 +182,9 @@ def classify(*, says_label: bool, label: int, has_numbers: bool, has_id: bool) -
     """
     if label == 0:
         if says_label:
-            raise BadEvent("no_label", 'kind is "label" and y is missing')
+            raise BadEvent("no_label", 'kind is "label" and the label is missing')
         if not has_numbers:
-            raise BadEvent("no_features", "both the features (or the score) and y are missing")
+            raise BadEvent("no_features", "both the features (or the score) and the label are missing")
         return Kind.OBSERVATION
     if has_numbers:
         return Kind.ECHO if says_label else Kind.LABELLED

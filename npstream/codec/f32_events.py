@@ -1,7 +1,8 @@
 """Raw float32 events to columns.
 
-The value is d little-endian float32 (one, with preset external), or empty in a
-label that comes alone. The headers `id` (UTF-8), `y` (`1`, `-1` or `0`) and
+The value is a little-endian float32 per feature (one, with preset external), or
+empty in a label that comes alone. NaN is a missing value where the feature may
+be missing. The headers `id` (UTF-8), `y` (`1`, `-1` or `0`) and
 `kind` (`label`) say the rest; others are ignored, and of a repeated header the
 last counts, as in Kafka's own clients.
 """
@@ -11,10 +12,13 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from npstream.codec.draft import Draft, plain_batch
+from npstream.codec.columns import Columns
+from npstream.codec.draft import Draft
 from npstream.codec.event import (
     ID_MAX_BYTES,
+    MAGNITUDE_MAX,
     Decoded,
     EventConfig,
     EventId,
@@ -23,6 +27,7 @@ from npstream.codec.event import (
     shown,
     size_problem,
 )
+from npstream.codec.mapping import EventReading
 from npstream.errors import BadEvent
 from npstream.records import Record
 
@@ -37,78 +42,101 @@ class _Raw(NamedTuple):
     kind: bytes | None
 
 
-def decode_f32(records: Sequence[Record], config: EventConfig) -> Decoded:
-    """Decode one batch. Never raises for what a record holds."""
-    return _try_plain(records, config) or _decode_each(records, config)
+class F32Decoder:
+    """Decodes batches of raw float32 events."""
 
+    def __init__(self, config: EventConfig) -> None:
+        self._config = config
+        self._columns = Columns(config.mapping)
+        features = config.mapping or ()
+        self._may_miss = np.array([each.may_miss for each in features] or [False] * config.width)
+        self._names = [each.name for each in features] or config.features
 
-def _try_plain(records: Sequence[Record], config: EventConfig) -> Decoded | None:
-    """A batch in which every event has all its features and the headers `id` and `y`, in this order and no others.
+    def decode(self, records: Sequence[Record]) -> Decoded:
+        """Decode one batch. Never raises for what a record holds."""
+        draft = self._try_plain(records) or self._decode_each(records)
+        self._condemn_absurd(draft)
+        return draft.finish(self._columns, self._config)
 
-    Each step looks at a whole column, which costs half of looking at each event.
-    None when any event needs a closer look.
-    """
-    if not records or config.external:
-        return None
-    _, _, _, values, headers = zip(*records, strict=True)
-    try:
-        if {*map(len, values)} != {4 * config.d} or {*map(len, headers)} != {2}:
+    def _try_plain(self, records: Sequence[Record]) -> Draft | None:
+        """A batch in which every event has all its features and the headers `id` and `y`, in this order and no others.
+
+        Each step looks at a whole column, which costs half of looking at each event.
+        None when any event needs a closer look.
+        """
+        if not records:
             return None
-        names, contents = zip(*chain.from_iterable(headers), strict=True)
-        ids, labels = contents[0::2], contents[1::2]
-        sizes = {*map(len, ids)}
-        if names != ("id", "y") * len(records) or not {*labels} <= _PLAIN_LABELS:
-            return None
-        texts: list[EventId | None] = [*map(bytes.decode, ids)]
-    except (TypeError, UnicodeDecodeError):  # a value or an id is missing, or is not text
-        return None
-    if min(sizes) == 0 or max(sizes) > ID_MAX_BYTES:
-        return None
-    y = np.array([*map(_LABELS.__getitem__, labels)], np.int8)
-    return plain_batch(texts, np.frombuffer(b"".join(values), "<f4"), y, config.d)
-
-
-def _decode_each(records: Sequence[Record], config: EventConfig) -> Decoded:
-    """Any batch."""
-    draft, parts = Draft(), list[bytes]()
-    size, max_bytes = 4 * config.width, config.max_bytes
-    observation, labelled = int(Kind.OBSERVATION), int(Kind.LABELLED)
-    # Bound once: this loop runs for every event.
-    add_kind, add_id, add_label, add_row = draft.kinds.append, draft.ids.append, draft.labels.append, draft.rows.append
-    add_part = parts.append
-    for index, (_, _, _, value, headers) in enumerate(records):
-        event_id = y = kind = None
-        for name, content in headers:
-            if name == "id":
-                event_id = content
-            elif name == "y":
-                y = content
-            elif name == "kind":
-                kind = content
+        _, _, _, values, headers = zip(*records, strict=True)
         try:
-            if kind is None and value is not None and len(value) == size and y in _LABELS:
-                asked, label = observation if y is None else labelled, _LABELS[y]
-                text = None if event_id is None else _text(event_id)
-            else:
-                asked, text, label = _read(_Raw(value, event_id, y, kind), size, max_bytes)
-        except BadEvent as error:
-            draft.add_bad(error, _awaited(_Raw(value, event_id, y, kind)))
-            continue
-        add_kind(asked)
-        add_id(text)
-        add_label(label)
-        if value:
-            add_row(index)
-            add_part(value)
-    return draft.finish(np.frombuffer(b"".join(parts), "<f4").reshape(-1, config.width), config)
+            if {*map(len, values)} != {4 * self._config.width} or {*map(len, headers)} != {2}:
+                return None
+            names, contents = zip(*chain.from_iterable(headers), strict=True)
+            ids, labels = contents[0::2], contents[1::2]
+            sizes = {*map(len, ids)}
+            if names != ("id", "y") * len(records) or not {*labels} <= _PLAIN_LABELS:
+                return None
+            texts: list[EventId | None] = [*map(bytes.decode, ids)]
+        except (TypeError, UnicodeDecodeError):  # a value or an id is missing, or is not text
+            return None
+        if min(sizes) == 0 or max(sizes) > ID_MAX_BYTES:
+            return None
+        y = np.array([*map(_LABELS.__getitem__, labels)], np.int8)
+        return Draft([int(Kind.LABELLED)] * len(records), texts, y, self._matrix(b"".join(values)))
+
+    def _decode_each(self, records: Sequence[Record]) -> Draft:
+        """Any batch."""
+        draft, rows, parts = Draft.empty(len(records), self._config.width), list[int](), list[bytes]()
+        size, max_bytes = 4 * self._config.width, self._config.max_bytes
+        for index, (_, _, _, value, headers) in enumerate(records):
+            event_id = y = kind = None
+            for name, content in headers:
+                if name == "id":
+                    event_id = content
+                elif name == "y":
+                    y = content
+                elif name == "kind":
+                    kind = content
+            raw = _Raw(value, event_id, y, kind)
+            try:
+                draft.put(index, _read(raw, size, max_bytes))
+            except BadEvent as error:
+                draft.put_bad(index, error, _awaited(raw))
+                continue
+            if value:
+                rows.append(index)
+                parts.append(value)
+        draft.values[rows] = self._matrix(b"".join(parts))
+        return draft
+
+    def _matrix(self, values: bytes) -> NDArray[np.float64]:
+        return np.frombuffer(values, "<f4").reshape(-1, self._config.width).astype(np.float64)
+
+    def _condemn_absurd(self, draft: Draft) -> None:
+        """Events with a number beyond every measure are bad; NaN is, too, where the feature must not be missing."""
+        values = draft.values
+        # Written so that NaN fails; one comparison for the whole batch in the usual case.
+        if np.abs(values).max(initial=0.0) <= MAGNITUDE_MAX:
+            return
+        wrong = ~((np.abs(values) <= MAGNITUDE_MAX) | (np.isnan(values) & self._may_miss))
+        for index in np.flatnonzero(wrong.any(axis=1)).tolist():
+            at = int(np.flatnonzero(wrong[index])[0])
+            awaited = None if draft.kinds[index] == Kind.ECHO else draft.ids[index]
+            draft.put_bad(index, self._absurd(at, float(values[index, at])), awaited)
+
+    def _absurd(self, at: int, value: float) -> BadEvent:
+        name = f"number {at}" if self._names is None else f"number {at}, {self._names[at]}"
+        if np.isfinite(value):
+            return BadEvent("magnitude", f"{name} is beyond 1e15; scale the feature before sending it")
+        return BadEvent("not_finite", f"{name} is NaN or infinite")
 
 
-def _read(raw: _Raw, size: int, max_bytes: int) -> tuple[Kind, str | None, int]:
+def _read(raw: _Raw, size: int, max_bytes: int) -> EventReading:
+    """All but the numbers, which are looked at for the whole batch."""
     _check_size(raw.value, size, max_bytes)
     text = None if raw.event_id is None else _text(raw.event_id)
     label = _label(raw.y)
     kind = classify(says_label=_says_label(raw.kind), label=label, has_numbers=bool(raw.value), has_id=text is not None)
-    return kind, text, label
+    return EventReading(kind, text, [], label)
 
 
 def _check_size(value: bytes | None, size: int, max_bytes: int) -> None:

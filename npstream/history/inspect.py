@@ -59,7 +59,7 @@ def _number(value: float) -> float | None:
 
 def feature_names(config: PartitionConfig) -> list[str]:
     """What to call each feature: its configured name, else its place in `x`."""
-    names = config.events.features
+    names = config.events.columns
     return [f"x[{i}]" for i in range(config.params.d)] if names is None else list(names)
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.features import Feature, LabelRule, difference
 from npstream.errors import SettingsError
 from npstream.model import Params
 
@@ -48,12 +49,9 @@ class PartitionConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PartitionConfig":
         """Inverse of `to_dict`."""
-        events = dict(values["events"])
-        if events.get("features") is not None:
-            events["features"] = tuple(events["features"])
         return cls(
             params=Params.from_dict(values["params"]),
-            events=EventConfig(**events),
+            events=_events(values["events"]),
             labels=LabelConfig(**values["labels"]),
             on_bad_event=values["on_bad_event"],
             dead_letter_cap=values["dead_letter_cap"],
@@ -64,19 +62,38 @@ class PartitionConfig:
         return replace(self, params=params)
 
 
+def _events(values: Mapping[str, Any]) -> EventConfig:
+    """Inverse of `asdict`, from JSON, which knows no tuples."""
+    names, mapping, label = values["features"], values["mapping"], values["label"]
+    return EventConfig(
+        **{
+            **values,
+            "features": None if names is None else tuple(names),
+            "mapping": None if mapping is None else tuple(Feature(**each) for each in mapping),
+            "label": LabelRule(label["path"], tuple(label["target"]), tuple(label["non_target"])),
+        }
+    )
+
+
 def check_change(old: PartitionConfig, new: PartitionConfig) -> None:
     """Refuse a change that would give the stored observations another meaning.
 
     What a model itself cannot change (d, D, preset, kernel) is refused by `Model.with_params`.
     """
-    if old.events.features != new.events.features:
-        raise SettingsError(
-            [
-                f"events.features: {_names(new)} given, the checkpoint was learned with {_names(old)}; "
-                "restore the old names and order, or start a new group (kafka.group) from a fresh state"
-            ]
-        )
+    if old.events.contract == new.events.contract:
+        return
+    if old.events.mapping is not None and new.events.mapping is not None:
+        found = [f"events.features.{each}" for each in difference(old.events.mapping, new.events.mapping)]
+    else:
+        found = [f"events.features: {_names(new)} given, the checkpoint was learned with {_names(old)}"]
+    found[-1] += (
+        f" (feature contract {new.events.contract or 'none'}, learned with {old.events.contract or 'none'}); restore "
+        "the old features and their order, or start a new group (kafka.group) from a fresh state"
+    )
+    raise SettingsError(found)
 
 
 def _names(config: PartitionConfig) -> str:
-    return "no names" if config.events.features is None else ", ".join(config.events.features)
+    mapping = config.events.mapping
+    listed = config.events.features if mapping is None else [f"{each.name} ({each})" for each in mapping]
+    return "no names" if listed is None else ", ".join(listed)

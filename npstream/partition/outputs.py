@@ -25,7 +25,7 @@ class OutputBuilder:
         self._partition = partition
         self._tau = config.params.tau
         self._on_bad_event = config.on_bad_event
-        self._model = model_name(ALGORITHM, config.params.fingerprint())
+        self._model = model_name(ALGORITHM, config.params.fingerprint(), config.events.contract)
 
     def decisions(
         self, records: Sequence[Record], ids: Sequence[EventId | None], outcome: Outcome, events: Sequence[int]

@@ -30,6 +30,6 @@ def _plain(value: Any) -> Any:
         return MASK
     if isinstance(value, dict):
         return {name: MASK if _SECRET.search(name) else _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float) else str(value)

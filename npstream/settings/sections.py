@@ -1,15 +1,17 @@
 """The plain sections of a settings file: topics, events, labels, checkpoint, worker, http, log."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.features import Feature
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.port import Start
 from npstream.records import Topics
+from npstream.settings.features_section import FeaturesField, LabelField, PathField
 from npstream.settings.section import Section, refuse
 from npstream.worker import Cadence, Limits
 
@@ -60,8 +62,13 @@ class EventsSection(Section):
 
     format: Literal["json", "f32"] = _RULES.events.format
     """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read."""
-    features: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(default=None, min_length=1)
-    """Names of the features in the model's order, when `x` is an object; they also set `model.d`."""
+    id: PathField = _RULES.events.id
+    """Path of the event's id: dots go down, [0] into an array."""
+    label: LabelField = _RULES.events.label
+    """Path of the label, or {path, target: [values], non_target: [values]}; absent or null: not known yet."""
+    features: FeaturesField = None
+    """What the model sees, in this order: names of the numbers in `x`, or a mapping of names to kinds and paths, such
+    as `amount: {number: amount, scale: log}` (EVENTS.md). They set `model.d`. Without: the numbers of the array `x`."""
     max_bytes: int = Field(default=_RULES.events.max_bytes, ge=1, le=10_000_000)
     """Longest event taken; a longer one becomes a dead letter unread."""
     on_bad_event: Annotated[Literal["none", "-1", "1"], BeforeValidator(_as_word)] = Field(
@@ -72,18 +79,34 @@ class EventsSection(Section):
     dead_letter_cap: float = Field(default=_RULES.dead_letter_cap, gt=0, le=1)
     """Share of bad events in a block of 1000 above which the partition is paused instead of drained."""
 
+    @property
+    def mapping(self) -> tuple[Feature, ...] | None:
+        """The features that are found by path, None in the short form."""
+        return cast(tuple[Feature, ...], self.features) if isinstance((self.features or ("",))[0], Feature) else None
+
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
-        names = self.features or ()
-        refuse([f"features: {name!r} is named twice" for name in sorted(set(names)) if names.count(name) > 1])
+    def _fits_the_format(self) -> Self:
+        if self.format == "f32":
+            refuse(
+                [
+                    f"features.{each.name}: a {each.kind} cannot be a float32; format f32 has numbers and flags"
+                    for each in self.mapping or ()
+                    if each.kind in ("category", "time")
+                ]
+            )
         return self
 
     def config(self, params: Params) -> EventConfig:
         """What the decoder needs, for a model with these parameters."""
+        mapping = self.mapping
         return EventConfig(
             d=params.d,
             format=self.format,
-            features=self.features,
+            features=None if mapping is not None else cast(tuple[str, ...] | None, self.features),
+            mapping=mapping,
+            id=self.id,
+            label=self.label,
+            key=params.seed,
             external=params.preset == "external",
             max_bytes=self.max_bytes,
         )

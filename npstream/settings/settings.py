@@ -1,17 +1,20 @@
 """The whole of a settings file, and the values it is made into."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from npstream.model import Params
 from npstream.partition import PartitionConfig
 from npstream.port import DEFAULT_START, Start
 from npstream.records import Topics
 from npstream.settings.connection import EmbeddedSection, KafkaSection
+from npstream.settings.features_section import read_features, shape_of
 from npstream.settings.model_section import ModelSection
-from npstream.settings.section import Section, refuse
+from npstream.settings.section import Problems, Section, refuse
 from npstream.settings.sections import (
     CheckpointSection,
     EventsSection,
@@ -33,6 +36,12 @@ def _none_when_off(value: Any) -> Any:
 
 def _allow_off(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"enum": [False, "off"]})
+
+
+def _known(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Params` has a field for."""
+    names = {field.name for field in fields(Params)}
+    return {name: value for name, value in shape.items() if name in names}
 
 
 class Settings(Section):
@@ -68,14 +77,19 @@ class Settings(Section):
     @model_validator(mode="before")
     @classmethod
     def _count_features(cls, raw: Any) -> Any:
-        """Let `events.features` say `model.d`."""
+        """Let `events.features` say `model.d` and `model.buckets`."""
         if not isinstance(raw, Mapping):
             return raw
         model, events = raw.get("model", {}), raw.get("events")
-        features = events.get("features") if isinstance(events, Mapping) else None
-        if isinstance(features, list | tuple) and isinstance(model, Mapping) and model.get("d") is None:
-            return {**raw, "model": {**model, "d": len(features)}}
-        return raw
+        listed = events.get("features") if isinstance(events, Mapping) else None
+        if not isinstance(listed, list | tuple | Mapping) or not isinstance(model, Mapping):
+            return raw
+        try:
+            features = read_features(listed) or ()
+        except Problems:
+            return {**raw, "model": {"d": max(1, len(listed)), **model}}  # reported where they are read again
+        given = {name: value for name, value in model.items() if value is not None}
+        return {**raw, "model": {**_known(shape_of(features)), **given}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -95,9 +109,11 @@ class Settings(Section):
 
     def _feature_problems(self) -> list[str]:
         d, features = self.model.d, self.events.features
-        if features is not None and len(features) != d:
-            return [f"model.d: {d} given, {len(features)} names in events.features; leave d out to let them count"]
-        numbers = max(d, 1)
+        if features is not None and self.model.preset == "external":
+            return ["events.features: preset external takes a score instead of features; leave them out"]
+        if features is not None and (columns := shape_of(features)["d"]) != d:
+            return [f"model.d: {d} given, {columns} columns in events.features; leave d out to let them count"]
+        numbers = max(len(features or ()), d if features is None else 0, 1)
         if self.events.format == "f32" and 4 * numbers > self.events.max_bytes:
             return [f"events.max_bytes: {self.events.max_bytes} is too small for {numbers} float32 values"]
         return []

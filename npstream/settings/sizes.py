@@ -49,7 +49,7 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     """The sizes per partition, with the label buffer full."""
     state = _state_bytes(config)
     buffer = config.labels.buffer_max * _entry_bytes(config)
-    names = sum(len(name.encode()) + 3 for name in config.events.features or ())
+    names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
     rest = (GONE_MAX + EARLY_MAX) * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
     return Sizes(state, buffer, state + buffer + rest)
 

@@ -99,7 +99,7 @@ def reading_of(task: PartitionTask) -> Reading:
         preset=params.preset,
         learning=params.learning,
         d=params.d,
-        features=processor.config.events.features,
+        features=processor.config.events.columns,
         tau=params.tau,
         t=model.t,
         negatives=model.negatives,

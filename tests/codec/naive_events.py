@@ -1,11 +1,15 @@
 """The rules for events once more, one event at a time, slow and plain: the oracle of the fast decoders."""
 
 import json
+import math
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.features import Feature
 from npstream.records import Headers
 
 Row = tuple[Any, ...]
@@ -96,14 +100,96 @@ def refuse_constant(name: str) -> None:
 
 
 def read(document: dict[str, Any], config: EventConfig) -> Row:
-    event_id = read_id(document.get("id"))
-    y = read_label(document.get("y"))
+    event_id = read_id(look(document, config.id))
+    y = read_label(look(document, config.label.path), config)
+    if config.mapping is not None:
+        return read_mapped(document, event_id, y, config)
     numbers = read_numbers(document, config)
     kind = read_kind(document.get("kind"), event_id, y, numbers is not None)
     checked = check_numbers(numbers or [])
     x = tuple(float(np.float32(number)) for number in checked) if not config.external else ()
     score = checked[0] if config.external and checked else 0.0
     return (kind, event_id, x if x else (0.0,) * config.d, score, y, None, None)
+
+
+def look(document: Any, path: str) -> Any:
+    """What a plain path of names and [n] leads to."""
+    for step in path.replace("[", ".[").split("."):
+        try:
+            document = document[int(step[1:-1])] if step.startswith("[") else dict(document)[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return document
+
+
+def read_mapped(document: dict[str, Any], event_id: Any, y: int, config: EventConfig) -> Row:
+    features = config.mapping or ()
+    found = [look(document, feature.path) for feature in features]
+    if all(value is None for value in found):
+        return (read_kind(None, event_id, y, False), event_id, (0.0,) * config.d, 0.0, y, None, None)
+    for feature, value in zip(features, found, strict=True):
+        if value is None and feature.kind in ("number", "time") and feature.missing == "refuse":
+            raise Refused("missing_feature")
+    kind = read_kind(None, event_id, y, True)
+    x = [
+        column
+        for feature, value in zip(features, found, strict=True)
+        for column in read_feature(feature, value, config)
+    ]
+    return (kind, event_id, tuple(x), 0.0, y, None, None)
+
+
+def read_feature(feature: Feature, value: Any, config: EventConfig) -> list[float]:
+    """The columns of one feature; sine, cosine and logarithm by the C library, close and not equal to the bit."""
+    if value is None:
+        return [math.nan] * len(feature.columns)
+    if feature.kind == "number":
+        (number,) = check_numbers([value])
+        scaled = math.copysign(math.log1p(abs(number)), number) if feature.scale == "log" else number
+        return [float(np.float32(scaled))]
+    if feature.kind == "flag":
+        if value not in (0, 1):
+            raise Refused("bad_flag")
+        return [1.0 if value else 0.0]
+    if feature.kind == "category":
+        if isinstance(value, float | list | dict):
+            raise Refused("bad_category")
+        return [
+            float(code_of(str(value).lower().encode() if isinstance(value, bool) else str(value).encode(), config.key))
+        ]
+    period = {"day": 86400.0, "week": 604800.0, "year": 31556952.0}[feature.cycle or ""]
+    angle = 2 * math.pi * ((read_time(value) - (345600.0 if feature.cycle == "week" else 0.0)) % period) / period
+    return [float(np.float32(math.sin(angle))), float(np.float32(math.cos(angle)))]
+
+
+def read_time(value: Any) -> float:
+    """Seconds since 1970."""
+    if isinstance(value, str):
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", value, re.ASCII):
+            raise Refused("bad_time")
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            raise Refused("bad_time") from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, bool | list | dict) or abs(value) >= 1e20:
+        raise Refused("bad_time")
+    units = 0 if abs(value) < 1e11 else 1 if abs(value) < 1e14 else 2 if abs(value) < 1e17 else 3
+    return float(value / 1000**units)
+
+
+def code_of(text: bytes, key: int) -> int:
+    """The keyed hash of a category, by numbers without bounds that are cut to 64 bits."""
+
+    def mix(h: int) -> int:
+        for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+            h = ((h ^ h >> 33) * factor) % 2**64
+        return h ^ h >> 33
+
+    h = 0xCBF29CE484222325 ^ mix(key)
+    for byte in text:
+        h = ((h ^ byte) * 0x100000001B3) % 2**64
+    return mix(h) // 2**40
 
 
 def read_id(event_id: Any) -> Any:
@@ -114,13 +200,13 @@ def read_id(event_id: Any) -> Any:
     raise Refused("bad_id")
 
 
-def read_label(y: Any) -> int:
+def read_label(y: Any, config: EventConfig) -> int:
     if y is None:
         return 0
-    if isinstance(y, bool | int | float):
-        if y == 1:
+    if isinstance(y, bool | int | float | str):
+        if y in config.label.target:
             return 1
-        if y in (0, -1):
+        if y in config.label.non_target:
             return -1
     raise Refused("bad_label")
 
@@ -161,17 +247,21 @@ def check_numbers(numbers: list[Any]) -> list[float]:
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise Refused("not_number")
-    for number in numbers:
         if abs(number) > 1e15:
             raise Refused("magnitude")
     return [float(number) for number in numbers]
 
 
 def awaited(document: dict[str, Any], config: EventConfig) -> Any:
-    source = document.get("score" if config.external else "x")
-    if document.get("kind") == "label" or (source is None and document.get("y") is not None):
+    if config.mapping is not None:
+        alone = all(look(document, feature.path) is None for feature in config.mapping)
+    else:
+        alone = document.get("score" if config.external else "x") is None
+        if document.get("kind") == "label":
+            return None
+    if alone and look(document, config.label.path) is not None:
         return None
     try:
-        return read_id(document.get("id"))
+        return read_id(look(document, config.id))
     except Refused:
         return None

@@ -87,7 +87,8 @@ def test_fields_are_published_in_the_documented_order() -> None:
 def test_names_are_readable() -> None:
     """Default ids and model names have their documented form."""
     assert default_id("orders", 3, 42) == "orders/3/42"
-    assert model_name(1, "abcdef12") == "1:abcdef12"
+    assert model_name(1, "abcdef12", None) == "1:abcdef12"
+    assert model_name(1, "abcdef12", "01234567") == "1:abcdef12:01234567"
 
 
 @pytest.mark.parametrize(("event_time", "published"), [(5, 5), (1, 1), (0, 1), (-1, 1)])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
+from npstream.codec.features import Feature
 from npstream.records import UNREADABLE_HEADERS, Record
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row
@@ -129,6 +130,16 @@ def test_columns_fit_the_kernel(config: EventConfig) -> None:
         assert len(decoded.kinds) == len(decoded.ids) == len(decoded.score) == len(decoded.y) == len(batch)
 
 
+MAPPED = EventConfig(
+    d=4,
+    mapping=(
+        Feature(name="c", kind="category", path="c", buckets=64),
+        Feature(name="f", kind="flag", path="f"),
+        Feature(name="t", kind="time", path="t", cycle="day", missing="allow"),
+    ),
+)
+
+
 def test_every_reason_is_documented_and_can_happen() -> None:
     """The list of reasons is exactly what the decoders give."""
     config = EventConfig(d=2, features=("a", "b"), max_bytes=64)
@@ -152,8 +163,10 @@ def test_every_reason_is_documented_and_can_happen() -> None:
         event(x=[1, 2])._replace(key=b"k" * 64_001),
         event(x=[1, 2])._replace(headers=UNREADABLE_HEADERS),
     ]
+    mapped = [event(c=1.5), event(f=2), event(t="noon")]
     seen = {
         *reasons(EventDecoder(config).decode(bad_json)),
+        *reasons(EventDecoder(MAPPED).decode(mapped)),
         *reasons(EventDecoder(EventConfig(d=2, format="f32")).decode([f32(1, float("nan"))])),
     }
 

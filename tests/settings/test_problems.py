@@ -51,7 +51,7 @@ def test_all_problems_are_told_at_once() -> None:
         ({"topics": {"events": "a", "decisions": "a"}}, "topics: 'a' is used for more than one topic"),
         ({"topics": {"events": "a", "checkpoints": "a-decisions"}}, "topics: 'a-decisions' is used for more than one"),
         ({"events": {"features": ["a", "b", "a"]}}, "events.features: 'a' is named twice"),
-        ({"events": {"features": ["a", "b"]}}, "model.d: 3 given, 2 names in events.features"),
+        ({"events": {"features": ["a", "b"]}}, "model.d: 3 given, 2 columns in events.features"),
         ({"events": {"features": []}, "model": {"d": 3}}, "events.features: a list must not be empty"),
         ({"events": {"format": "f32", "max_bytes": 11}}, "events.max_bytes: 11 is too small for 3 float32"),
         ({"model": {"preset": "external"}}, "model.d: 3 must be 0 with preset external"),
