@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
     "app": "backend settings worker monitor partition codec model",
-    "backend": "settings doctor kafka embedded",
+    "backend": "settings doctor kafka embedded schemas partition",
+    "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",
     "bench": "worker kafka partition codec model",
     "worker": "state partition codec model",
@@ -45,7 +46,19 @@ MAY_IMPORT = {
 }
 
 # All that a running worker may load. Tools and experiments may load more, later, in their own process.
-WORKER_ROOMS = ("app", "backend", "settings", "worker", "monitor", "kafka", "embedded", "partition", "codec", "model")
+WORKER_ROOMS = (
+    "app",
+    "backend",
+    "schemas",
+    "settings",
+    "worker",
+    "monitor",
+    "kafka",
+    "embedded",
+    "partition",
+    "codec",
+    "model",
+)
 # Of scipy the parts: numba loads its top for a version check where it is installed.
 NOT_IN_A_WORKER = {
     *("sklearn", "scipy.special", "scipy.stats", "scipy.linalg", "pyarrow", "pandas", "matplotlib"),

@@ -6,7 +6,7 @@ import numpy as np
 import orjson
 
 from npstream.codec.decoder import EventConfig
-from npstream.codec.event import EventFormat
+from npstream.codec.event import PlainFormat
 from npstream.model import Params
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.records import Headers, Record
@@ -16,13 +16,13 @@ D_HIDDEN = 100
 FIRST_MS = 1_700_000_000_000
 
 
-def bench_config(format_: EventFormat) -> PartitionConfig:
+def bench_config(format_: PlainFormat) -> PartitionConfig:
     """The classifier that is measured: it learns from every event."""
     params = Params(d=D_FEATURES, D=D_HIDDEN, tau=0.05)
     return PartitionConfig(params=params, events=EventConfig(d=D_FEATURES, format=format_))
 
 
-def bench_events(count: int, format_: EventFormat, seed: int = 0) -> list[tuple[bytes, Headers]]:
+def bench_events(count: int, format_: PlainFormat, seed: int = 0) -> list[tuple[bytes, Headers]]:
     """Values and headers of `count` events: targets lie shifted, a quarter of all."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(count) < 0.25, 1, -1)

@@ -20,7 +20,7 @@ from npstream.bench.loops import LoopKind, LoopProcess, LoopSpec, Measured
 from npstream.bench.probe import Probe
 from npstream.bench.scratch import fill, make_topics, try_remove
 from npstream.bench.stages import STAGES
-from npstream.codec.event import EventFormat
+from npstream.codec.event import PlainFormat
 from npstream.codec.position import encode_position
 from npstream.kafka import KafkaConfig
 from npstream.records import Pointer, Position, Proof, Topics
@@ -36,7 +36,7 @@ class PipelineBench:
     """What to measure, and how much of it."""
 
     bootstrap: str
-    formats: tuple[EventFormat, ...] = ("json", "f32")
+    formats: tuple[PlainFormat, ...] = ("json", "f32")
     partitions: int = 4
     events: int = 400_000
     runs: int = 3
@@ -53,7 +53,7 @@ def bench_pipeline(bench: PipelineBench, progress: Callable[[str], None]) -> lis
 class _Scene:
     """One format: its events, its classifier, and fresh topics and a fresh group for each run."""
 
-    def __init__(self, bench: PipelineBench, format_: EventFormat, progress: Callable[[str], None]) -> None:
+    def __init__(self, bench: PipelineBench, format_: PlainFormat, progress: Callable[[str], None]) -> None:
         self._bench = bench
         self._format = format_
         self._progress = progress

@@ -1,13 +1,20 @@
-"""A value that only its schema can read, with what it says.
+"""Values in a schema registry's wire format: a zero byte, four bytes of schema id, then the value itself.
 
-Schemas are fetched, and decoding has no effects: so whoever reads records from a
-topic looks the schema up, and hands on the bytes together with their meaning.
-The bytes stay what they are, for dead letters and exports.
+JSON needs no schema to be read. Avro and Protobuf do: schemas are fetched, and
+decoding has no effects, so whoever reads records from a topic looks the schema
+up, and hands on the bytes together with what they say. The bytes stay what they
+are, for dead letters and exports.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+from npstream.codec.draft import DocumentDecoder
+from npstream.codec.event import Decoded, EventConfig, size_problem
 from npstream.errors import BadEvent
+from npstream.records import Record
+
+FRAME_BYTES = 5
 
 
 class Document(bytes):
@@ -22,3 +29,44 @@ def document(value: bytes, content: Any | BadEvent) -> Document:
     made = Document(value)
     made.content = content
     return made
+
+
+def frame_problem(value: bytes) -> BadEvent | None:
+    """What is wrong with the first bytes of a value."""
+    if value[0] == 0 and len(value) >= FRAME_BYTES:
+        return None
+    return BadEvent("not_wire_format", f"its first bytes are {value[:FRAME_BYTES].hex(' ')}")
+
+
+def unframed(records: Sequence[Record]) -> tuple[list[Record], dict[int, BadEvent]]:
+    """The records with the value behind the frame; and what is wrong with those without one, by index.
+
+    A value that is missing or empty stays as it is.
+    """
+    bad: dict[int, BadEvent] = {}
+    found: list[Record] = []
+    for index, record in enumerate(records):
+        value = record.value
+        problem = frame_problem(value) if value else None
+        if problem is not None:
+            bad[index] = problem
+        found.append(record if problem is not None or not value else record._replace(value=value[FRAME_BYTES:]))
+    return found, bad
+
+
+class SchemaDecoder:
+    """Decodes batches of values that come with their documents."""
+
+    def __init__(self, config: EventConfig) -> None:
+        self._max_bytes = config.max_bytes
+        self._documents = DocumentDecoder(config)
+
+    def decode(self, records: Sequence[Record]) -> Decoded:
+        """Decode one batch. Never raises for what a record holds."""
+        return self._documents.decode([self._content(record.value) for record in records])
+
+    def _content(self, value: bytes | None) -> Any | BadEvent:
+        if isinstance(value, Document):
+            return value.content
+        assert not value or len(value) > self._max_bytes, "records of this format are read through DocumentReader"
+        return size_problem(value, self._max_bytes)

@@ -1,4 +1,4 @@
-"""Avro and Protobuf values to documents: a zero byte, four bytes of schema id, then the value itself.
+"""Avro and Protobuf values to documents, by the schema whose id they begin with.
 
 A schema never changes under its id, so the same bytes give the same document
 at any time, which a replay needs. What cannot be looked up now and perhaps later
@@ -8,13 +8,12 @@ does not have is `UnknownSchema`.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from npstream.codec.document import document
+from npstream.codec.document import FRAME_BYTES, document, frame_problem
+from npstream.codec.event import SCHEMA_FORMATS, EventFormat
 from npstream.errors import BadEvent, NpstreamError
 from npstream.registry.client import NotRegistered, Schema, UnusableSchema
-
-SchemaFormat = Literal["avro", "protobuf"]
 
 KEPT_MAX = 1_000
 """Compiled schemas kept; a topic has a handful."""
@@ -27,7 +26,7 @@ class UnknownSchema(NpstreamError):
     """An event names a schema that cannot be used: the message says what is wrong with it."""
 
 
-class Schemas(Protocol):
+class SchemaSource(Protocol):
     """Where schemas come from."""
 
     @property
@@ -44,7 +43,8 @@ class Schemas(Protocol):
 class DocumentReader:
     """Reads values of one topic; fetches each schema once."""
 
-    def __init__(self, format: SchemaFormat, schemas: Schemas, max_bytes: int) -> None:
+    def __init__(self, format: EventFormat, schemas: SchemaSource, max_bytes: int) -> None:
+        assert format in SCHEMA_FORMATS, format
         self._format = format
         self._schemas = schemas
         self._max_bytes = max_bytes
@@ -57,16 +57,16 @@ class DocumentReader:
         """
         if not value or len(value) > self._max_bytes:
             return value
-        if value[0] != 0 or len(value) < 5:
-            return document(value, BadEvent("not_wire_format", f"its first bytes are {value[:5].hex(' ')}"))
-        frame = value[1:5]
+        if problem := frame_problem(value):
+            return document(value, problem)
+        frame = value[1:FRAME_BYTES]
         reader = self._readers.get(frame)
         if reader is None:
             reader = self._compile(frame)
         if isinstance(reader, BadEvent):
             return document(value, reader)
         try:
-            return document(value, reader(value[5:]))
+            return document(value, reader(value[FRAME_BYTES:]))
         except MemoryError:
             raise
         except Exception:

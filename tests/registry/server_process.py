@@ -43,7 +43,8 @@ class RegistryServer:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        self._lines, self._requests = Queue(), []
+        threading.Thread(target=_listen, args=(self._process, self._lines), daemon=True).start()
         try:
             self._address = self._lines.get(timeout=_TIMEOUT_S)
         except Empty:
@@ -54,13 +55,8 @@ class RegistryServer:
         username, password = self._login or ("", "")
         return {**os.environ, "REGISTRY_USERNAME": username, "REGISTRY_PASSWORD": password}
 
-    def _listen(self, process: "subprocess.Popen[str]") -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            self._lines.put(line.strip())
-
     def requests(self) -> list[str]:
-        """Method and path of every request so far; one of our own shows that no line is still on its way."""
+        """Method and path of every request since the start; one of our own shows that no line is on its way."""
         with suppress(HTTPError):
             urlopen(f"{self.url}/{_MARK}", timeout=_TIMEOUT_S)
         while (line := self._lines.get(timeout=_TIMEOUT_S)) != f"GET /{_MARK}":
@@ -78,3 +74,9 @@ class RegistryServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def _listen(process: "subprocess.Popen[str]", lines: "Queue[str]") -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line.strip())
