@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
-from npstream.errors import StateCorrupt
+from npstream.errors import Fatal, Retryable, StateCorrupt
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
@@ -150,7 +150,8 @@ class KafkaBackend:
         config, topics = self._config, self._config.topics
         with closing(KafkaLog(config)) as log, closing(self.open_state()) as state:
             patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config())
-            found = examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
+            found = _check_registry(self._schemas)
+            found += examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
 
     def secrets(self) -> Secrets:
@@ -206,7 +207,7 @@ class EmbeddedBackend:
         from npstream.doctor.findings import Finding
         from npstream.doctor.group_checks import Patient
 
-        name, found = str(self._path), list[Finding]()
+        name, found = str(self._path), _check_registry(self._schemas)
         try:
             with closing(EmbeddedLog(self._path, self._topics)) as file, closing(self.open_state()) as state:
                 with progress("pages of the file", None):
@@ -231,6 +232,16 @@ def _with_schemas(schemas: Schemas, actions: list[str], apply: Callable[[], None
         schemas.register()
 
     return TopicPlan([*actions, *schemas.plan()], apply_both)
+
+
+def _check_registry(schemas: Schemas) -> list["Finding"]:
+    from npstream.doctor.findings import Finding
+
+    try:
+        schemas.probe()
+    except (Retryable, Fatal) as error:
+        return [Finding("error", "schema registry", str(error), "see the message; no event can be read without it")]
+    return []
 
 
 def _registry_secrets(settings: Settings) -> list[str]:

@@ -49,6 +49,11 @@ class Schemas:
         assert section is not None
         return RegistryClient(RegistryConfig(section.url, section.username, section.secret(), section.ca_file))
 
+    def probe(self) -> None:
+        """Ask the registry for anything, where the settings name one. Raises `Retryable` or `Fatal`."""
+        if self._events.registry is not None:
+            self.client().probe()
+
     def reader(self) -> "DocumentReader | None":
         """The reader of all events, which keeps the schemas it has seen; None when events need no schema."""
         if self._reader is None and self._events.format in SCHEMA_FORMATS:
