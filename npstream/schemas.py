@@ -7,7 +7,10 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import orjson
+
 from npstream.codec.decisions import DECISION_SCHEMA
+from npstream.codec.document import NO_SCHEMA, document
 from npstream.codec.event import SCHEMA_FORMATS
 from npstream.errors import Fatal, SettingsError
 from npstream.partition import PartitionConfig
@@ -88,6 +91,18 @@ class Schemas:
         """Register the schema of decisions, if they have one; twice is once."""
         if self._settings.decisions.format == "avro":
             self.client().register(self.subject, DECISION_SCHEMA)
+
+    def read_line(self, value: bytes | None, *, exported: bool) -> bytes | None:
+        """The value of a line of a file as the topic would hand it out: an exported one, or a document in JSON.
+
+        Raises `UnknownSchema`, `Retryable`, `Fatal`.
+        """
+        reader = self.reader()
+        if exported:
+            return value if reader is None else reader.read(value)
+        if reader is not None:
+            return document(value or b"", orjson.loads(value or b""))
+        return NO_SCHEMA + (value or b"") if self._events.format == "json_schema" else value
 
     def in_broker(self, broker: Broker) -> Broker:
         """The broker, which hands out events with their documents where they need a schema."""

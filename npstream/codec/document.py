@@ -15,6 +15,8 @@ from npstream.errors import BadEvent
 from npstream.records import Record
 
 FRAME_BYTES = 5
+NO_SCHEMA = bytes(FRAME_BYTES)
+"""The frame of a value that nobody has registered a schema for."""
 
 
 class Document(bytes):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from npstream.codec.document import FRAME_BYTES, document, frame_problem
 from npstream.codec.event import SCHEMA_FORMATS, EventFormat
-from npstream.errors import BadEvent, NpstreamError
+from npstream.errors import BadEvent, UnknownSchema
 from npstream.registry.client import NotRegistered, Schema, UnusableSchema
 
 KEPT_MAX = 1_000
@@ -20,10 +20,6 @@ KEPT_MAX = 1_000
 _REFERENCES_MAX = 200
 
 Reader = Callable[[bytes], Any]
-
-
-class UnknownSchema(NpstreamError):
-    """An event names a schema that cannot be used: the message says what is wrong with it."""
 
 
 class SchemaSource(Protocol):

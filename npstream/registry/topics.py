@@ -6,10 +6,10 @@ others go on. It does not become a dead letter: a later replay could read it.
 
 from collections.abc import Iterator, Sequence
 
-from npstream.errors import StateCorrupt
+from npstream.errors import StateCorrupt, UnknownSchema
 from npstream.port import Broker, Ends, FinishCommit, Listener, Log, Place, Start, StateReader
 from npstream.records import Batch, Channel, Headers, Phase, Pointer, Record, Share
-from npstream.registry.documents import DocumentReader, UnknownSchema
+from npstream.registry.documents import DocumentReader
 
 
 class DocumentBroker:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from npstream.codec.document import Document
-from npstream.errors import BadEvent, Fatal, Retryable
+from npstream.errors import BadEvent, Fatal, Retryable, UnknownSchema
 from npstream.registry import documents
 from npstream.registry.client import RegistryClient, RegistryConfig
-from npstream.registry.documents import DocumentReader, UnknownSchema
+from npstream.registry.documents import DocumentReader
 from tests.registry import StartRegistry
 from tests.registry.server_process import RegistryServer
 from tests.registry.values import avro_writer, register

@@ -16,7 +16,7 @@ from tests.broker import Kafka
 from tests.history.kafka_stage import KafkaStage
 from tests.registry import Registry, StartRegistry
 from tests.registry.equality import compare
-from tests.registry.payments import EVENTS, WRITERS, avro_payments, messages, payments
+from tests.registry.payments import EVENTS, WRITERS, avro_payments, messages, payments, plain
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -97,3 +97,21 @@ def test_the_doctor_looks_at_registry_and_events(
     assert not [each for each in healthy if "schema" in each["problem"]]
     assert any("offset 30 is written with schema 99, which the registry" in each["problem"] for each in unknown)
     assert any(each["subject"] == "schema registry" and "cannot be reached" in each["problem"] for each in away)
+
+
+def test_an_export_gives_the_backtest_of_the_topic(stage: KafkaStage, registry: Registry, topic_prefix: str) -> None:
+    """Exported values are read with their schemas again; lines of JSON are events of the same topic."""
+    some = payments(150)
+    stage.configure(decisions={"format": "json"})
+    stage.send(messages(some, avro_payments(registry.url, f"{topic_prefix}events")))
+    exported, lines = stage.file.with_name("exported.jsonl"), stage.file.with_name("lines.jsonl")
+    lines.write_text("".join(json.dumps(plain(payment)) + "\n" for payment in some))
+    assert stage.tool("export", str(exported)).exit_code == 0
+
+    found = [stage.tool("backtest", *file, "--json") for file in ([], [str(exported)], [str(lines)])]
+
+    assert [each.exit_code for each in found] == [0, 0, 0], [each.stderr for each in found]
+    topic, export, plain_lines = (json.loads(each.stdout)[0] for each in found)
+    assert (topic["events"], topic["digest"]) == (150, export["digest"])
+    rates = ("events", "negatives", "positives", "false_positives", "true_positives", "tally", "quarters")
+    assert [topic[name] for name in rates] == [plain_lines[name] for name in rates]
