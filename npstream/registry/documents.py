@@ -88,7 +88,7 @@ class DocumentReader:
             detail = f"schema {identity} is of type {schema.kind}, events.format is {self._format}"
             return BadEvent("wrong_schema_type", detail)
         imported: dict[str, Schema] = {}
-        self._collect(schema, imported)
+        self._collect(schema, imported, ())
         # Here and not above: these are an extra, and nobody else shall load them.
         if self._format == "avro":
             from npstream.registry.avro import compile_avro
@@ -98,9 +98,11 @@ class DocumentReader:
 
         return compile_protobuf(schema, imported.items())
 
-    def _collect(self, schema: Schema, found: dict[str, Schema]) -> None:
+    def _collect(self, schema: Schema, found: dict[str, Schema], above: tuple[str, ...]) -> None:
         """Everything that a schema refers to, each after what it needs itself."""
         for reference in schema.references:
+            if reference.name in above:
+                raise UnusableSchema(f"{reference.name!r} refers to itself")
             if reference.name not in found:
                 if len(found) >= _REFERENCES_MAX:
                     raise UnusableSchema(f"it refers to more than {_REFERENCES_MAX} others")
@@ -110,5 +112,5 @@ class DocumentReader:
                     raise UnusableSchema(
                         f"it refers to version {reference.version} of {reference.subject!r}, which is not registered"
                     ) from None
-                self._collect(inner, found)
+                self._collect(inner, found, (*above, reference.name))
                 found[reference.name] = inner

@@ -8,7 +8,8 @@ def as_iso(moment: datetime) -> str:
     """ISO text; UTC with a Z, a local time without a zone as it is."""
     if moment.tzinfo is None:
         return moment.isoformat()
-    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return utc.isoformat().removesuffix("+00:00") + "Z"
 
 
 def as_base64(content: bytes) -> str:

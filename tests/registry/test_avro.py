@@ -134,6 +134,30 @@ def test_nesting_has_an_end() -> None:
             read(b"\x02" * levels + b"\x00")
 
 
+def test_types_that_share_types_are_looked_at_once() -> None:
+    """Forty records, each with two of the one before: a walk into every one of them would never end."""
+    fields: list[dict[str, Any]] = [{"name": "n", "type": "int"}]
+    schemas: list[Any] = []
+    for number in range(40):
+        schemas.append({"type": "record", "name": f"R{number}", "fields": fields})
+        fields = [{"name": "a", "type": f"R{number}"}, {"name": "b", "type": ["null", f"R{number}"]}]
+
+    read = reader(
+        {"type": "record", "name": "Top", "fields": [{"name": "l", "type": {"type": "array", "items": "R2"}}]}, *schemas
+    )
+
+    assert read(b"\x02\x02\x00\x00\x00") == {"l": [{"a": {"a": {"n": 1}, "b": None}, "b": None}]}
+
+
+def test_two_types_in_each_other_are_as_deep_as_one_in_itself() -> None:
+    """A cycle is found through other types, arrays and unions."""
+    inner = {"type": "record", "name": "B", "fields": [{"name": "a", "type": {"type": "array", "items": "A"}}]}
+    outer = {"type": "record", "name": "A", "fields": [{"name": "b", "type": ["null", inner]}]}
+
+    with pytest.raises((ValueError, RecursionError)):
+        reader(outer)(b"\x02\x02" * 60_000 + b"\x00")
+
+
 def test_bytes_left_over_do_not_fit() -> None:
     """A value of another schema may begin like one of this."""
     with pytest.raises(ValueError, match="left over"):

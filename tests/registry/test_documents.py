@@ -110,6 +110,15 @@ def test_schemas_that_refer_to_others(server: RegistryServer) -> None:
     }
 
 
+def test_schemas_that_refer_to_each_other(server: RegistryServer) -> None:
+    """Not even a registry that lets it happen makes us ask forever."""
+    register(server.url, "a", '{"type":"array","items":"B"}', references={"B": "b"})
+    identity = register(server.url, "b", '{"type":"array","items":"A"}', references={"A": "a"})
+
+    with pytest.raises(UnknownSchema, match="'A' refers to itself"):
+        avro_reader(server).read(b"\x00" + identity.to_bytes(4) + b"a")
+
+
 def test_known_schemas_need_no_registry(server: RegistryServer) -> None:
     """While the registry is away, values of schemas that were seen before are read; others are worth another try."""
     value = avro_writer(server.url, "pay", record("a"))({"a": "1"})
