@@ -1,19 +1,25 @@
 """JSON events to columns.
 
 Each event is parsed on its own: joining a batch into one document would let
-malformed events merge. `JsonDecoder` hands whole batches to compiled code; what
-that leaves alone, and small batches, are parsed and read one by one.
+malformed events merge. Batches go through compiled code first; what it leaves
+alone, and small batches, are parsed and read one by one, by every rule.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 import orjson
 
 from npstream.codec.columns import Columns
 from npstream.codec.draft import DocumentDecoder, Draft
 from npstream.codec.event import Decoded, EventConfig, size_problem
+from npstream.codec.walk import ODD, Walker
 from npstream.errors import BadEvent
+from npstream.jit import DISABLED
 from npstream.records import Record
+
+WALK_MIN = 4
+"""Events for which the call of compiled code is worth its price."""
 
 
 class JsonDecoder:
@@ -23,17 +29,30 @@ class JsonDecoder:
         self._config = config
         self._documents = DocumentDecoder(config)
         self._columns = Columns(config.mapping)
+        self._walker = None if DISABLED else Walker(config)
 
     def warm_up(self) -> None:
-        """Have the compiled reader ready."""
+        """Have the compiled code ready."""
+        self.decode([Record(0, 0, None, b"{}", ())] * WALK_MIN)
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode one batch. Never raises for what a record holds."""
         values = [record[3] for record in records]
-        draft = Draft.empty(len(values), self._config.width)
-        for index in range(len(values)):
+        if self._walker is None or len(values) < WALK_MIN:
+            draft, left = Draft.empty(len(values), self._config.width), [*range(len(values))]
+        else:
+            draft, left = self._walked(self._walker, values)
+        for index in left:
             self._documents.read_into(draft, index, parsed(values[index], self._config.max_bytes))
         return draft.finish(self._columns, self._config)
+
+    def _walked(self, walker: Walker, values: list[bytes | None]) -> tuple[Draft, list[int]]:
+        """What compiled code could read, and which events it left alone."""
+        max_bytes = self._config.max_bytes
+        usable = [value if value is not None and len(value) <= max_bytes else b"" for value in values]
+        found, ids = walker.walk(usable)
+        left = np.flatnonzero(found.kinds == ODD).tolist()
+        return Draft(found.kinds.tolist(), ids, found.y, found.values), left
 
 
 def parsed(value: bytes | None, max_bytes: int) -> object:

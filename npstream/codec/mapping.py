@@ -45,7 +45,8 @@ class Mapping:
             self._raw = self._score if config.external else self._x
         self._features = [(feature, steps_of(feature.path)) for feature in config.mapping or ()]
         self._key = start_of_key(config.key)
-        self._of_kind = {"number": self._number, "category": self._category, "flag": _flag, "time": _time}
+        of_kind = {"number": _number, "category": self._category, "flag": _flag, "time": _time}
+        self._readers = [(each, each.kind == "number", of_kind[each.kind]) for each in config.mapping or ()]
 
     def read(self, document: object) -> EventReading:
         """The event that a parsed document holds. Raises `BadEvent` with one of `REASONS`, naming feature and path."""
@@ -129,11 +130,11 @@ class Mapping:
 
     def _found(self, document: dict[str, Any]) -> list[Any] | None:
         found = [find(document, steps) for _, steps in self._features]
-        return found if any(value is not None for value in found) else None
+        return None if found.count(None) == len(found) else found
 
     def _mapped(self, document: dict[str, Any]) -> list[Any] | None:
         found = self._found(document)
-        if found is not None:
+        if found is not None and None in found:
             for (feature, _), value in zip(self._features, found, strict=True):
                 if value is None and not feature.may_miss:
                     raise BadEvent("missing_feature", f"{feature.name}: {feature.path} is absent or null")
@@ -147,8 +148,8 @@ class Mapping:
                 float(value) if _is_number(value) else _refuse(value, self._place(at)) for at, value in enumerate(raw)
             ]
         return [
-            math.nan if value is None else self._of_kind[feature.kind](feature, value)
-            for (feature, _), value in zip(self._features, raw, strict=True)
+            value if is_number and type(value) is float and abs(value) <= MAGNITUDE_MAX else read(feature, value)
+            for (feature, is_number, read), value in zip(self._readers, raw, strict=True)
         ]
 
     def _place(self, at: int) -> str:
@@ -158,14 +159,9 @@ class Mapping:
         names = self._config.features
         return f"x[{at}]" if names is None else f"x.{names[at]}"
 
-    def _number(self, feature: Feature, value: Any) -> float:
-        if _is_number(value):
-            return float(value)
-        if value != value and feature.may_miss:  # NaN, which formats other than JSON have
-            return math.nan
-        return _refuse(value, _name(feature))
-
     def _category(self, feature: Feature, value: Any) -> float:
+        if value is None:
+            return math.nan
         text = canonical_text(value)
         if text is None:
             raise BadEvent("bad_category", f"{_name(feature)} is {shown(value)}; use text, an integer or a boolean")
@@ -182,7 +178,18 @@ def find(document: object, steps: Steps) -> Any:
     return document
 
 
+def _number(feature: Feature, value: Any) -> float:
+    if _is_number(value):
+        return float(value)
+    # NaN, which formats other than JSON have, is missing as null is.
+    if value is None or (value != value and feature.may_miss):
+        return math.nan
+    return _refuse(value, _name(feature))
+
+
 def _flag(feature: Feature, value: Any) -> float:
+    if value is None:
+        return math.nan
     if isinstance(value, bool | int | float) and value in (0, 1):
         return float(value == 1)
     raise BadEvent("bad_flag", f"{_name(feature)} is {shown(value)}; it must be true, false, 1 or 0")
@@ -190,6 +197,8 @@ def _flag(feature: Feature, value: Any) -> float:
 
 def _time(feature: Feature, value: Any) -> float:
     seconds = math.nan
+    if value is None:
+        return seconds
     if isinstance(value, str):
         seconds = seconds_of_text(value)
     elif type(value) in _NUMBERS and abs(value) < TIME_LIMIT:

@@ -25,6 +25,11 @@ _PART_MAX = min(KEY_MAX_BYTES, HEADERS_MAX_BYTES) // 4  # no character takes mor
 
 def unusable(records: Sequence[Record]) -> dict[int, BadEvent]:
     """What is wrong with the key or the headers of records, by index; empty for all but hostile batches."""
+    if not records:
+        return {}
+    _, _, keys, _, headers = zip(*records, strict=True)
+    if not any(headers) and max(map(len, filter(None, keys)), default=0) <= KEY_MAX_BYTES:
+        return {}
     found: dict[int, BadEvent] = {}
     for begin in range(0, len(records), _PART):
         part = records[begin : begin + _PART]

@@ -87,12 +87,28 @@ def parse(value: bytes | None, max_bytes: int) -> dict[str, Any]:
     if len(value) > max_bytes:
         raise Refused("oversize")
     try:
-        document = json.loads(value.decode("utf-8"), parse_constant=refuse_constant)
+        document = json.loads(
+            value.decode("utf-8"), parse_constant=refuse_constant, parse_int=read_integer, parse_float=read_float
+        )
+        json.dumps(document, ensure_ascii=False).encode()  # fails for half of a surrogate pair, as parsers do
     except (ValueError, RecursionError):
         raise Refused("not_json") from None
     if not isinstance(document, dict):
         raise Refused("not_object")
     return document
+
+
+def read_integer(text: str) -> int | float:
+    """Integers have 64 bits, as in most parsers; larger ones are doubles."""
+    number = int(text)
+    return number if -(2**63) <= number < 2**64 else float(text)
+
+
+def read_float(text: str) -> float:
+    """A number beyond all doubles is no number."""
+    if math.isinf(float(text)):
+        raise ValueError(text)
+    return float(text)
 
 
 def refuse_constant(name: str) -> None:

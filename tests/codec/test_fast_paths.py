@@ -122,7 +122,7 @@ labels: st.SearchStrategy[Any] = st.sampled_from([1, -1, 0, None])
 
 
 def written(event: dict[str, Any], spaced: bool) -> bytes:
-    """One event as text: as most serialisers write it, or with a space that the compiled reader leaves alone."""
+    """One event as text: as most serialisers write it, or with a space."""
     return orjson.dumps(event).replace(b'{"', b'{ "', 1) if spaced else orjson.dumps(event)
 
 
@@ -163,7 +163,7 @@ json_ids = ids | st.integers(-(2**63), 2**64 - 1) | st.none()
 
 @given(batches(st.builds(event_of, json_ids, vectors, labels), LONG, spaced=True))
 @settings(deadline=None)
-def test_json_batches_read_by_columns_follow_the_rules(values: list[bytes]) -> None:
+def test_json_batches_in_another_spelling_follow_the_rules(values: list[bytes]) -> None:
     """Long batches of plain events in another spelling."""
     assert decoded(values, JSON) == expected(values, JSON)
 
@@ -192,7 +192,7 @@ def test_json_batches_that_need_a_closer_look_follow_the_rules(size: int, data: 
 @given(data=st.data())
 @settings(deadline=None)
 def test_json_batches_of_other_kinds_follow_the_rules(config: EventConfig, size: int, data: st.DataObject) -> None:
-    """Named features and scores have a way of their own."""
+    """Named features and scores."""
     named = st.permutations(["a", "b", "c", "d"]).flatmap(
         lambda order: st.lists(numbers, min_size=4, max_size=4).map(lambda x: dict(zip(order, x, strict=True)))
     )
@@ -203,11 +203,11 @@ def test_json_batches_of_other_kinds_follow_the_rules(config: EventConfig, size:
     assert decoded(values, config) == expected(values, config)
 
 
-@pytest.mark.parametrize("spaced", [False, True], ids=["scanned", "by columns"])
+@pytest.mark.parametrize("spaced", [False, True], ids=["compact", "spaced"])
 @given(data=st.data())
 @settings(deadline=None)
 def test_a_bad_neighbour_does_not_change_json_events(spaced: bool, data: st.DataObject) -> None:
-    """With it the batch goes the long way, and gives the same rows to the bit."""
+    """One odd event costs itself; the others have the same rows to the bit."""
     values = data.draw(batches(st.builds(event_of, texts, vectors, labels), LONG, spaced=spaced))
     records = [record(value) for value in values]
     short, long = EventDecoder(JSON).decode(records), EventDecoder(JSON).decode([*records, record(b"{")])

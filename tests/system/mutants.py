@@ -322,27 +322,27 @@ def _dead_letters_whole() -> None:
 
 
 def _ids_of_neighbours() -> None:
-    from npstream.codec import f32_events
+    from npstream.codec.f32_events import F32Decoder
 
-    honest = f32_events._try_plain
+    honest = F32Decoder._try_plain
 
-    def try_plain(records: Any, config: Any) -> Any:
-        found = honest(records, config)
+    def try_plain(self: Any, records: Any) -> Any:
+        found = honest(self, records)
         return found and replace(found, ids=found.ids[1:] + found.ids[:1])
 
-    _replace(try_plain, (f32_events, "_try_plain"))
+    _replace(try_plain, (F32Decoder, "_try_plain"))
 
 
-def _scanned_labels_without_sign() -> None:
-    from npstream.codec import json_events
+def _walked_labels_without_sign() -> None:
+    from npstream.codec.json_events import JsonDecoder
 
-    honest = json_events._try_scan
+    honest = JsonDecoder._walked
 
-    def try_scan(values: Any, config: Any) -> Any:
-        found = honest(values, config)
-        return found and replace(found, y=abs(found.y))
+    def walked(self: Any, *arguments: Any) -> Any:
+        draft, left = honest(self, *arguments)
+        return replace(draft, y=abs(draft.y)), left
 
-    _replace(try_scan, (json_events, "_try_scan"))
+    _replace(walked, (JsonDecoder, "_walked"))
 
 
 def _labelled_batch_counts_once() -> None:
@@ -481,9 +481,9 @@ MUTANTS = {
         f"{_FAST_CODEC}::test_plain_float32_batches_follow_the_rules_event_by_event",
         "assert",
     ),
-    "scanned_labels_without_sign": Mutant(
+    "walked_labels_without_sign": Mutant(
         "the compiled reader of JSON takes non-targets for targets",
-        _scanned_labels_without_sign,
+        _walked_labels_without_sign,
         f"{_FAST_CODEC}::test_json_batches_for_the_compiled_reader_follow_the_rules",
         "assert",
     ),
