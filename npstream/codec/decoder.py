@@ -27,7 +27,7 @@ class EventDecoder:
 
     def warm_up(self) -> None:
         """Compile what the first large batch would need."""
-        if isinstance(self._format, JsonDecoder):
+        if not isinstance(self._format, F32Decoder):
             self._format.warm_up()
 
     def decode(self, records: Sequence[Record]) -> Decoded:

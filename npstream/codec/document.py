@@ -7,10 +7,13 @@ are, for dead letters and exports.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
-from npstream.codec.draft import DocumentDecoder
+import orjson
+
 from npstream.codec.event import Decoded, EventConfig, size_problem
+from npstream.codec.json_events import JsonDecoder
 from npstream.errors import BadEvent
 from npstream.records import Record
 
@@ -57,18 +60,44 @@ def unframed(records: Sequence[Record]) -> tuple[list[Record], dict[int, BadEven
 
 
 class SchemaDecoder:
-    """Decodes batches of values that come with their documents."""
+    """Decodes batches of values that come with their documents: by their JSON, which compiled code reads."""
 
     def __init__(self, config: EventConfig) -> None:
         self._max_bytes = config.max_bytes
-        self._documents = DocumentDecoder(config)
+        self._json = JsonDecoder(config)
+
+    def warm_up(self) -> None:
+        """Have the compiled code ready."""
+        self._json.warm_up()
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode one batch. Never raises for what a record holds."""
-        return self._documents.decode([self._content(record.value) for record in records])
+        contents = [self._content(record.value) for record in records]
+        return self._json.decode_texts([_text(content) for content in contents], contents.__getitem__)
 
     def _content(self, value: bytes | None) -> Any | BadEvent:
         if isinstance(value, Document):
             return value.content
         assert not value or len(value) > self._max_bytes, "records of this format are read through DocumentReader"
         return size_problem(value, self._max_bytes)
+
+
+def _text(content: Any | BadEvent) -> bytes:
+    """A document as JSON; empty when it is none, or says what JSON cannot: then it is read as it is."""
+    try:
+        text = orjson.dumps(content)
+    except TypeError:  # a BadEvent, or nested too deeply
+        return b""
+    return text if b"null" not in text or _is_finite(content) else b""
+
+
+def _is_finite(content: Any) -> bool:
+    """Whether no number in a document is one that JSON would write as null."""
+    todo = [content]
+    while todo:
+        value = todo.pop()
+        if type(value) is float and not isfinite(value):
+            return False
+        if isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
+    return True

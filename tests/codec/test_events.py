@@ -1,6 +1,7 @@
 """The fast decoder against its plain oracle, and what does not depend on the format."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
 from npstream.codec.document import document
+from npstream.codec.draft import DocumentDecoder
 from npstream.codec.features import Feature
 from npstream.errors import BadEvent
 from npstream.records import UNREADABLE_HEADERS, Record
+from tests.codec import payments
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row
 
@@ -242,3 +245,16 @@ def test_a_bad_label_is_awaited_by_nobody() -> None:
     assert decoded.ids == [None] * 5
     assert not decoded.x.any()
     assert not decoded.y.any()
+
+
+@given(st.lists(payments.events, min_size=4, max_size=8))
+def test_documents_give_the_rows_of_the_mapping(documents: list[dict[str, Any]]) -> None:
+    """Read by compiled code as JSON or one by one: the same rows; NaN and infinity are never taken for null."""
+    odd = [{**payments.EVENT, "amount": number, "fraud": None} for number in (float("nan"), float("inf"))]
+    contents = [*documents, *odd]
+    records = [record(document(b"any", content)) for content in contents]
+
+    found = EventDecoder(replace(payments.PAYMENTS, format="avro")).decode(records)
+
+    assert repr(rows(found)) == repr(rows(DocumentDecoder(payments.PAYMENTS).decode(contents)))  # NaN is no NaN
+    assert [found.errors[len(documents) + at].reason for at in range(2)] == ["not_finite", "not_finite"]
