@@ -83,7 +83,7 @@ def _depth(content: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A value in the terms of JSON; objects and arrays are changed in place, which takes half the time."""
+    """A value in the terms of JSON; objects are changed in place, which takes a quarter less time."""
     kind = type(value)
     if kind is dict:
         for name, each in value.items():
