@@ -20,7 +20,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo quick test lint kafka failover mutants jars soak audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover mutants jars registry soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -33,7 +33,7 @@ quick: $(STAMP)
 	$(BIN)/pytest -n 2 --dist loadfile --quick -q $(PYTEST_ARGS)
 
 # Three processes for two cores: tests with a broker wait more than half of their time.
-test: lint jars
+test: lint jars registry
 	$(BIN)/pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)
@@ -66,6 +66,10 @@ docs: $(STAMP)
 jars: $(STAMP)
 	$(BIN)/python -m tests.broker --fetch-only
 
+# Compiles the tests' schema registry; does nothing when it is there already.
+registry: $(STAMP)
+	$(BIN)/python -m tests.registry
+
 # The build backend is in the lock too, hence no build isolation: nothing unhashed is ever installed.
 $(STAMP): $(LOCK) pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -82,7 +86,7 @@ deploy-check: $(STAMP) .cache/bin/kubectl-validate
 	GOBIN=$(abspath .cache/bin) go install sigs.k8s.io/kubectl-validate@v0.0.5-0.20260105161640-a97ccfaca20b
 
 lock: $(STAMP)
-	$(call compile,deploy/requirements.txt,pyproject.toml)
+	$(call compile,deploy/requirements.txt,pyproject.toml --extra registry)
 	$(call compile,$(LOCK),pyproject.toml --extra dev)
 	$(call compile,deploy/requirements-build.txt,--group build --constraint $(LOCK))
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from npstream import __version__
@@ -42,16 +43,21 @@ def build_dashboard(settings: Settings) -> Dashboard | None:
 
 
 def origin_of(settings: Settings) -> Origin:
-    """What every partition of these settings is, and how it begins."""
-    path = settings.start_from
+    """What every partition of these settings is, and how it begins. Raises as `Backend.partition_config` does."""
     return Origin(
         group=settings.group,
         topic=settings.topic_names().events,
-        config=settings.partition_config(),
+        config=backend_of(settings).partition_config(),
         cadence=settings.checkpoint.cadence(),
         start=settings.start_at(),
-        seed=None if path is None else lambda: read_model(path),
+        seed=seed_of(settings),
     )
+
+
+def seed_of(settings: Settings) -> Callable[[], Model] | None:
+    """Reads the model that a partition without state starts from; None for a random start."""
+    path = settings.start_from
+    return None if path is None else lambda: read_model(path)
 
 
 def read_model(path: Path) -> Model:

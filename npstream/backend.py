@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
-from npstream.errors import StateCorrupt, plural
+from npstream.errors import Fatal, Retryable, StateCorrupt, plural
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
@@ -16,8 +16,10 @@ from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
+from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log, StateReader
 from npstream.records import Channel
+from npstream.schemas import Schemas
 from npstream.secrets import Secrets
 from npstream.settings import EmbeddedSection, KafkaSection, Settings
 
@@ -71,6 +73,9 @@ class Backend(Protocol):
     def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
         """What is needed to have the topics as they must be; None takes the default."""
 
+    def partition_config(self) -> PartitionConfig:
+        """What a partition does with an event. Raises `Retryable` or `Fatal` when decisions have a schema."""
+
     def find_client_problems(self) -> list[str]:
         """Settings that only the client library can judge. Connects to nothing."""
 
@@ -95,6 +100,7 @@ class KafkaBackend:
     def __init__(self, settings: Settings, section: KafkaSection) -> None:
         self._settings = settings
         self._section = section
+        self._schemas = Schemas(settings)
         self._config = section.config(settings.topic_names())
         self._orphans = OrphanWatch()  # remembers over sessions how often it made this worker leave the group
         self.worker_name = section.slot
@@ -102,16 +108,17 @@ class KafkaBackend:
 
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
         logger = logging.getLogger("npstream.kafka")
-        return KafkaBroker(self._config, observer.turned, logger, stop.is_set, self._orphans)
+        broker = KafkaBroker(self._config, observer.turned, logger, stop.is_set, self._orphans)
+        return self._schemas.in_broker(broker)
 
-    def open_log(self) -> KafkaLog:
-        return KafkaLog(self._config)
+    def open_log(self) -> Log:
+        return self._schemas.in_log(KafkaLog(self._config))
 
     def open_state(self) -> StateReader:
         return KafkaStateReader(self._config)
 
     def open_sole_member(self) -> Broker:
-        return KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False))
+        return self._schemas.in_broker(KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False)))
 
     def remove_dead_workers(self) -> None:
         dismiss(self._config)
@@ -127,7 +134,10 @@ class KafkaBackend:
         retention_ms = None if retention_hours is None else retention_hours * 3_600_000
         given = {"partitions": partitions, "replication": replication, "retention_ms": retention_ms}
         actions = admin.plan(Wishes(**{name: value for name, value in given.items() if value is not None}))
-        return TopicPlan(summary(actions), lambda: admin.prepare(actions))
+        return _with_schemas(self._schemas, summary(actions), lambda: admin.prepare(actions))
+
+    def partition_config(self) -> PartitionConfig:
+        return self._schemas.partition_config()
 
     def find_client_problems(self) -> list[str]:
         # Keys and certificates are often not there where settings are written.
@@ -138,17 +148,19 @@ class KafkaBackend:
         from npstream.doctor.group_checks import Patient
 
         config, topics = self._config, self._config.topics
-        with closing(self.open_log()) as log, closing(self.open_state()) as state:
-            patient = Patient(log, state, config.group, topics, self._settings.partition_config())
-            found = examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
+        with closing(KafkaLog(config)) as log, closing(self.open_state()) as state:
+            patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config())
+            found = _check_registry(self._schemas)
+            found += examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
 
     def secrets(self) -> Secrets:
-        return Secrets([value for name, value in self._config.security.items() if "password" in name])
+        passwords = [value for name, value in self._config.security.items() if "password" in name]
+        return Secrets([*passwords, *_registry_secrets(self._settings)])
 
 
 class EmbeddedBackend:
-    """A group in an embedded file: one process, so no members, no timeouts and no secrets."""
+    """A group in an embedded file: one process, so no members and no timeouts."""
 
     worker_name = "embedded"
     transaction_timeout_ms = 0
@@ -156,20 +168,21 @@ class EmbeddedBackend:
     def __init__(self, settings: Settings, section: EmbeddedSection) -> None:
         self._settings = settings
         self._section = section
+        self._schemas = Schemas(settings)
         self._path = section.path
         self._topics = settings.topic_names()
 
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
         return self.open_sole_member()
 
-    def open_log(self) -> EmbeddedLog:
-        return EmbeddedLog(self._path, self._topics)
+    def open_log(self) -> Log:
+        return self._schemas.in_log(EmbeddedLog(self._path, self._topics))
 
     def open_state(self) -> StateReader:
         return EmbeddedStateReader(self._path, self._topics, self._section.group)
 
     def open_sole_member(self) -> Broker:
-        return EmbeddedBroker(self._path, self._topics, self._section.group)
+        return self._schemas.in_broker(EmbeddedBroker(self._path, self._topics, self._section.group))
 
     def remove_dead_workers(self) -> None:
         pass
@@ -180,7 +193,10 @@ class EmbeddedBackend:
     def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
         count = partitions or self._section.partitions
         action = f"make {self._path} with {plural(count, 'partition')} in each of the four topics"
-        return TopicPlan([action], lambda: create_topics(self._path, self._topics, count))
+        return _with_schemas(self._schemas, [action], lambda: create_topics(self._path, self._topics, count))
+
+    def partition_config(self) -> PartitionConfig:
+        return self._schemas.partition_config()
 
     def find_client_problems(self) -> list[str]:
         return []
@@ -191,12 +207,13 @@ class EmbeddedBackend:
         from npstream.doctor.findings import Finding
         from npstream.doctor.group_checks import Patient
 
-        name, found = str(self._path), list[Finding]()
+        name, found = str(self._path), _check_registry(self._schemas)
         try:
-            with closing(self.open_log()) as log, closing(self.open_state()) as state:
+            with closing(EmbeddedLog(self._path, self._topics)) as file, closing(self.open_state()) as state:
                 with progress("pages of the file", None):
-                    found += check_pages(name, log.quick_check())
-                patient = Patient(log, state, self._section.group, self._topics, self._settings.partition_config())
+                    found += check_pages(name, file.quick_check())
+                log = self._schemas.in_log(file)
+                patient = Patient(log, state, self._section.group, self._topics, self.partition_config())
                 with progress("records", _count_records(log)) as advance:
                     found += examine_file(patient, how, advance)
         except StateCorrupt as error:
@@ -204,7 +221,32 @@ class EmbeddedBackend:
         return found, [name]
 
     def secrets(self) -> Secrets:
-        return Secrets()
+        return Secrets(_registry_secrets(self._settings))
+
+
+def _with_schemas(schemas: Schemas, actions: list[str], apply: Callable[[], None]) -> TopicPlan:
+    """What is to do for the topics, and then in the schema registry."""
+
+    def apply_both() -> None:
+        apply()
+        schemas.register()
+
+    return TopicPlan([*actions, *schemas.plan()], apply_both)
+
+
+def _check_registry(schemas: Schemas) -> list["Finding"]:
+    from npstream.doctor.findings import Finding
+
+    try:
+        schemas.probe()
+    except (Retryable, Fatal) as error:
+        return [Finding("error", "schema registry", str(error), "see the message; no event can be read without it")]
+    return []
+
+
+def _registry_secrets(settings: Settings) -> list[str]:
+    section = settings.events.registry
+    return [section.secret() or ""] if section is not None else []
 
 
 def _count_records(log: Log) -> int:

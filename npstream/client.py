@@ -55,6 +55,7 @@ def event(
     given. Raises ValueError for what would become a dead letter:
     neither or both of them, numbers that are not finite or absurd, an id of no or too many bytes.
     """
+    _check_format(format)
     if (x is None) == (score is None):
         raise ValueError("give features x, or a score (preset external), and not both")
     numbers = [score] if x is None else list(x.values()) if isinstance(x, Mapping) else list(x)
@@ -84,6 +85,7 @@ def label(
     format: EventFormat = "json",
 ) -> Message:
     """The label of an event sent earlier with the same id and key. Raises ValueError for an id that cannot be."""
+    _check_format(format)
     _check_id(identity)
     if format == "json":
         return Message(_key(identity, key), orjson.dumps({"id": identity, "y": 1 if target else -1}), [], timestamp_ms)
@@ -106,6 +108,11 @@ def input_offset(headers: Headers | None) -> int:
         if name == OFFSET_HEADER and content is not None:
             return int(content)
     raise ValueError(f"no {OFFSET_HEADER} header: this record is not a decision")
+
+
+def _check_format(format: EventFormat) -> None:
+    if format not in ("json", "f32"):
+        raise ValueError(f"format {format} is written by a serializer of your schema registry; here: json or f32")
 
 
 def _check_id(identity: str | int) -> None:

@@ -4,6 +4,7 @@ NpstreamError
 ├── SettingsError      operator: fix the configuration; raised before any connection
 ├── UsageError         operator: fix the command line or the file it names
 ├── BadEvent           worker: write a dead letter, go on
+├── UnknownSchema      reader of a topic: pause this partition, report the schema's id
 ├── StateCorrupt       worker: pause this partition, report which key
 ├── Retryable          worker: restart the session, within the deadline
 │   └── Refused        worker: the same, then publish partitions one by one and pause the one it comes back for
@@ -51,6 +52,10 @@ class BadEvent(NpstreamError):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+class UnknownSchema(NpstreamError):
+    """An event names a schema that cannot be had or used: the message says which, and what is wrong with it."""
 
 
 class StateCorrupt(NpstreamError):

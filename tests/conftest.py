@@ -1,4 +1,4 @@
-"""Fixtures every test may ask for: a broker, names of its own, the folder of example data."""
+"""Fixtures every test may ask for: a broker, a schema registry, names of its own, the folder of example data."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests import selection
 from tests.broker import JarKafka, Kafka, NoKafka, StartKafka, local_jars, provide_kafka
+from tests.registry import NoRegistry, Registry, RegistryServer, StartRegistry, local_server, provide_registry
 
 DATA_VARIABLE = "NPSTREAM_DATA"
 _SUMMARY = pytest.StashKey[list[str]]()
@@ -83,7 +84,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         try:
             broker = stack.enter_context(provide_kafka(tmp_path_factory.mktemp("kafka")))
         except NoKafka as missing:
-            _without_kafka(missing)
+            _without(missing)
         line = f"kafka: {broker.bootstrap} ({broker.provider}), ready after {broker.ready_s:.1f} s"
         request.config.stash[_SUMMARY].append(line)
         yield broker
@@ -96,7 +97,7 @@ def kafka_jars(request: pytest.FixtureRequest) -> Path:
     try:
         return local_jars()
     except NoKafka as missing:
-        _without_kafka(missing)
+        _without(missing)
 
 
 @pytest.fixture
@@ -120,6 +121,36 @@ def start_kafka(kafka_jars: Path, tmp_path: Path) -> Iterator[StartKafka]:
 def private_kafka(start_kafka: StartKafka) -> JarKafka:
     """A broker of the test's own, which it may stop, kill and start again."""
     return start_kafka()
+
+
+@pytest.fixture(scope="session")
+def registry(request: pytest.FixtureRequest) -> Iterator[Registry]:
+    """The schema registry all tests share: nobody may stop it, everybody uses subjects of their own."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(provide_registry())
+        except NoRegistry as missing:
+            _without(missing)
+        request.config.stash[_SUMMARY].append(f"schema registry: {found.url} ({found.provider})")
+        yield found
+
+
+@pytest.fixture
+def start_registry() -> Iterator[StartRegistry]:
+    """Starts private registries, gone after the test."""
+    try:
+        binary = local_server()
+    except NoRegistry as missing:
+        _without(missing)
+    with ExitStack() as stack:
+
+        def start(*, login: tuple[str, str] | None = None, keystore: Path | None = None) -> RegistryServer:
+            server = RegistryServer(binary, login=login, keystore=keystore)
+            stack.callback(server.stop)
+            server.start()
+            return server
+
+        yield start
 
 
 @pytest.fixture
@@ -147,8 +178,8 @@ def _refuse_when_quick(config: pytest.Config) -> None:
         pytest.fail("this test starts a broker: give it the mark `kafka`", pytrace=False)
 
 
-def _without_kafka(missing: NoKafka) -> NoReturn:
+def _without(missing: NoKafka | NoRegistry) -> NoReturn:
     """Skip at a desk, fail in CI: a green run must mean that exactly-once was tested."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"CI needs a Kafka broker: {missing}", pytrace=False)
+        pytest.fail(f"CI needs a Kafka broker and a schema registry: {missing}", pytrace=False)
     pytest.skip(str(missing))

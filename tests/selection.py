@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 BROKER_FIXTURES = {"kafka", "private_kafka", "start_kafka", "kafka_jars"}
+REGISTRY_FIXTURES = {"registry", "start_registry"}
 
 _LEFT_OUT_BY_QUICK = ("kafka", "browser", "slow", "deploy/")
 """Markers, or folders of tests: what needs a broker, a browser, processes of its own, or runs helm for every case."""
@@ -24,10 +25,13 @@ def traits(item: pytest.Item) -> set[str]:
 
 
 def mark_broker_tests(items: Iterable[pytest.Item]) -> None:
-    """Whoever asks for a broker is a `kafka` test, said or not."""
+    """Whoever asks for a broker is a `kafka` test, said or not; one that asks for a registry is `slow`."""
     for item in items:
-        if BROKER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        asked = set(getattr(item, "fixturenames", ()))
+        if BROKER_FIXTURES & asked:
             item.add_marker(pytest.mark.kafka)
+        if REGISTRY_FIXTURES & asked:
+            item.add_marker(pytest.mark.slow)
 
 
 def left_out(items: list[pytest.Item]) -> tuple[list[pytest.Item], str]:

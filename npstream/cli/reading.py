@@ -25,5 +25,4 @@ def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":
     from npstream import app
     from npstream.history.rebuild import read_past
 
-    origin = app.origin_of(settings)
-    return read_past(log, origin.group, origin.topic, partition, origin.seed)
+    return read_past(log, settings.group, settings.topic_names().events, partition, app.seed_of(settings))

@@ -50,10 +50,11 @@ def recover(
     """Bring back lost positions and lost checkpoints. A dry run unless --execute is given."""
     settings = load_settings(config, assignments)
 
+    from npstream.backend import backend_of
     from npstream.history.reposition import plan_recovery
 
     def plan(log: "Log", past: "Past", committed: "Position | None", order: "Order") -> "Reposition | None":
-        return plan_recovery(past, committed, order, settings.partition_config(), settings.start_at())
+        return plan_recovery(past, committed, order, backend_of(settings).partition_config(), settings.start_at())
 
     reposition(
         settings, only, why or "offsets or checkpoints were lost", plan, execute=execute, gone=gone, as_json=as_json

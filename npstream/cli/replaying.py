@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,9 @@ class EventInput:
         """The events for these settings. Raises `UsageError` when they do not fit or there are none."""
         topic = settings.topic_names().events
         if self.file is not None:
-            yield self.file.source(settings.partition_config().events, topic, self.partitions, self.delay)
+            yield _read_by_schema(self.file, settings).source(
+                settings.partition_config().events, topic, self.partitions, self.delay
+            )
             return
         from npstream.backend import backend_of
         from npstream.cli.ranges import topic_source
@@ -74,6 +77,17 @@ class EventInput:
     def name(self) -> str:
         """For titles."""
         return "the events topic" if self.file is None else self.file.path.name
+
+
+def _read_by_schema(file: "EventFile", settings: "Settings") -> "EventFile":
+    """Lines as the topic of these settings would hand them out; the other files have no schemas."""
+    from npstream.replay.event_file import LinesFile
+
+    if not isinstance(file, LinesFile) or settings.events.format in ("json", "f32"):
+        return file
+    from npstream.schemas import Schemas
+
+    return file.with_values(partial(Schemas(settings).read_line, exported=file.exported))
 
 
 def history(

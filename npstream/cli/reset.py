@@ -55,6 +55,7 @@ def reset(
     settings = load_settings(config, assignments)
 
     from npstream import app
+    from npstream.backend import backend_of
     from npstream.cli.ranges import offset_of
     from npstream.errors import UsageError
     from npstream.history.reposition import plan_fresh, plan_kept
@@ -73,6 +74,6 @@ def reset(
             return plan_kept(past, committed, order, place)
         if start_from is not None:
             past = replace(past, seed=lambda: app.read_model(start_from))
-        return plan_fresh(past, committed, order, settings.partition_config(), place)
+        return plan_fresh(past, committed, order, backend_of(settings).partition_config(), place)
 
     reposition(settings, only, why, plan, execute=execute, gone=gone, as_json=as_json)

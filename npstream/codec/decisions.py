@@ -1,4 +1,4 @@
-"""Decisions to canonical JSON and back.
+"""Decisions to canonical JSON, or to Avro, and back.
 
 Fields in a fixed order, numbers in their shortest form that reads back to the
 same bits, null where a number does not exist:
@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from npstream.codec.avro_decisions import avro_schema, decode_fields, encode_columns
 from npstream.codec.cells import id_words, words
 from npstream.codec.event import EventId
 from npstream.errors import UsageError
@@ -62,9 +63,32 @@ def model_name(algorithm: int, fingerprint: str, contract: str | None) -> str:
     return f"{algorithm}:{fingerprint}" if contract is None else f"{algorithm}:{fingerprint}:{contract}"
 
 
-def encode_decision(decision: Decision) -> bytes:
-    """The canonical bytes of one decision. NaN and infinity become null."""
-    return orjson.dumps({name: getattr(decision, name) for name in FIELDS})
+DECISION_SCHEMA = avro_schema(REASON_NAMES)
+"""The Avro schema of decisions; `init` registers it."""
+
+
+def encode_decision(decision: Decision, schema: int | None = None) -> bytes:
+    """The canonical bytes of one decision: JSON, or Avro under the id of its schema. NaN and infinity become null."""
+    if schema is None:
+        return orjson.dumps({name: getattr(decision, name) for name in FIELDS})
+    (value,) = encode_columns(
+        schema,
+        [decision.id],
+        np.array([decision.decision], np.int8),
+        np.array([REASON_NAMES.index(decision.reason)], np.int8),
+        score=_column(decision.score),
+        threshold=_column(decision.threshold),
+        gamma=_column(decision.gamma),
+        fpr=_column(decision.fpr),
+        t=np.array([decision.t]),
+        tau=decision.tau,
+        model=decision.model,
+    )
+    return value
+
+
+def _column(number: float | None) -> NDArray[np.float64]:
+    return np.array([np.nan if number is None else number])
 
 
 def encode_decisions(
@@ -79,12 +103,15 @@ def encode_decisions(
     *,
     tau: float,
     model: str,
+    schema: int | None = None,
 ) -> list[bytes]:
     """The canonical bytes of many decisions under the same parameters; all columns are [n].
 
     The same bytes as `encode_decision` gives one by one, in a fifth of the time:
     columns become text at once, and a row only puts its pieces together.
     """
+    if schema is not None:
+        return encode_columns(schema, ids, decision, reason, score, threshold, gamma, fpr, t, tau, model)
     tau_field, model_field = (orjson.dumps({k: v})[1:-1].decode() for k, v in (("tau", tau), ("model", model)))
     rows = zip(
         id_words(ids),
@@ -107,15 +134,27 @@ _VERDICTS = [f'"decision":{decision},"reason":"{name}"' for decision in (-1, 1) 
 
 
 def decode_decision(value: bytes | None) -> Decision:
-    """Read one published decision. Raises `UsageError` when the bytes are not one."""
-    try:
-        document = orjson.loads(value if value is not None else b"")
-    except orjson.JSONDecodeError:
-        raise UsageError("not a decision: the value is not JSON; check the name of the decisions topic") from None
+    """Read one published decision, JSON or Avro. Raises `UsageError` when the bytes are not one."""
+    document = _avro_document(value) if value is not None and value[:1] == b"\0" else _json_document(value)
     problem = _problem(document)
     if problem:
         raise UsageError(f"not a decision: {problem}; check the name of the decisions topic")
     return Decision(**document)
+
+
+def _json_document(value: bytes | None) -> Any:
+    try:
+        return orjson.loads(value if value is not None else b"")
+    except orjson.JSONDecodeError:
+        raise UsageError("not a decision: the value is not JSON; check the name of the decisions topic") from None
+
+
+def _avro_document(value: bytes) -> Any:
+    try:
+        fields: dict[str, Any] = {**decode_fields(value)}
+        return {**fields, "reason": dict(enumerate(REASON_NAMES)).get(fields["reason"], "")}
+    except ValueError as error:
+        raise UsageError(f"not a decision in Avro: {error}; check the name of the decisions topic") from None
 
 
 def _problem(document: Any) -> str | None:

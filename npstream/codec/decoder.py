@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind
+from npstream.codec.document import SchemaDecoder, unframed
+from npstream.codec.event import REASONS, Decoded, EventConfig, EventFormat, EventId, Kind
 from npstream.codec.f32_events import F32Decoder
 from npstream.codec.json_events import JsonDecoder
 from npstream.codec.screen import unusable
@@ -21,20 +22,33 @@ class EventDecoder:
     """
 
     def __init__(self, config: EventConfig) -> None:
-        self._format = F32Decoder(config) if config.format == "f32" else JsonDecoder(config)
+        self._format = _FORMATS[config.format](config)
+        self._is_framed = config.format == "json_schema"
 
     def warm_up(self) -> None:
         """Compile what the first large batch would need."""
-        if isinstance(self._format, JsonDecoder):
+        if not isinstance(self._format, F32Decoder):
             self._format.warm_up()
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode a batch; bad events are reported in `Decoded.errors`, never raised."""
         bad = unusable(records)
+        if self._is_framed:
+            records, unreadable = unframed(records)
+            bad = unreadable | bad
         if not bad:
             return self._format.decode(records)
         good = [index for index in range(len(records)) if index not in bad]
         return _spread(self._format.decode([records[index] for index in good]), good, bad)
+
+
+_FORMATS: dict[EventFormat, type[F32Decoder | JsonDecoder | SchemaDecoder]] = {
+    "json": JsonDecoder,
+    "json_schema": JsonDecoder,
+    "f32": F32Decoder,
+    "avro": SchemaDecoder,
+    "protobuf": SchemaDecoder,
+}
 
 
 def _spread(decoded: Decoded, good: list[int], bad: dict[int, BadEvent]) -> Decoded:

@@ -43,8 +43,11 @@ REASONS = {
     "oversize_key": "the key is longer than 64,000 bytes",
     "bad_headers": "the name of a header is not UTF-8, or all headers together take more than 64,000 bytes",
     "not_json": "the value is not one JSON document",
-    "not_object": "the JSON document is not an object",
     "transform_failed": "the function of events.transform raised an error, or returned something other than a dict",
+    "not_wire_format": "the value does not begin with a zero byte and the four bytes of a schema's id",
+    "wrong_schema_type": "the schema of the value is of another type than events.format",
+    "not_of_schema": "the value does not fit the schema it names",
+    "not_object": "the document is not an object",
     "no_features": "neither features nor a label are there (with preset external: neither score nor label)",
     "bad_features": "x is neither an array nor an object of the configured features",
     "wrong_length": "x does not have one number per feature",
@@ -78,7 +81,13 @@ class Kind(IntEnum):
     """A label that brings its features back: learn, publish nothing."""
 
 
-EventFormat = Literal["json", "f32"]
+PlainFormat = Literal["json", "f32"]
+"""The formats that npstream writes itself."""
+
+EventFormat = Literal["json", "f32", "avro", "protobuf", "json_schema"]
+
+SCHEMA_FORMATS = ("avro", "protobuf")
+"""Those that cannot be read without the schema of each event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +117,7 @@ class EventConfig:
         assert self.features is None or len(self.features) == self.d, self
         assert self.mapping is None or len(column_names(self.mapping)) == self.d, self
         assert self.features is None or self.mapping is None, self
-        assert self.format == "json" or 4 * self.width <= self.max_bytes, self
+        assert self.format != "f32" or 4 * self.width <= self.max_bytes, self
 
     @property
     def width(self) -> int:

@@ -5,7 +5,7 @@ malformed events merge. Batches go through compiled code first; what it leaves
 alone, and small batches, are parsed and read one by one, by every rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import orjson
@@ -38,20 +38,23 @@ class JsonDecoder:
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode one batch. Never raises for what a record holds."""
-        values = [record[3] for record in records]
-        if self._walker is None or len(values) < WALK_MIN:
-            draft, left = Draft.empty(len(values), self._config.width), [*range(len(values))]
+        values, max_bytes = [record[3] for record in records], self._config.max_bytes
+        texts = [value if value is not None and len(value) <= max_bytes else b"" for value in values]
+        return self.decode_texts(texts, lambda index: parsed(values[index], max_bytes))
+
+    def decode_texts(self, texts: list[bytes], document: Callable[[int], object]) -> Decoded:
+        """Decode events by their text, or, where that is empty or odd, by their document or its `BadEvent`."""
+        if self._walker is None or len(texts) < WALK_MIN:
+            draft, left = Draft.empty(len(texts), self._config.width), [*range(len(texts))]
         else:
-            draft, left = self._walked(self._walker, values)
+            draft, left = self._walked(self._walker, texts)
         for index in left:
-            self._documents.read_into(draft, index, parsed(values[index], self._config.max_bytes))
+            self._documents.read_into(draft, index, document(index))
         return draft.finish(self._columns, self._config)
 
-    def _walked(self, walker: Walker, values: list[bytes | None]) -> tuple[Draft, list[int]]:
+    def _walked(self, walker: Walker, texts: list[bytes]) -> tuple[Draft, list[int]]:
         """What compiled code could read, and which events it left alone."""
-        max_bytes = self._config.max_bytes
-        usable = [value if value is not None and len(value) <= max_bytes else b"" for value in values]
-        found, ids = walker.walk(usable)
+        found, ids = walker.walk(texts)
         left = np.flatnonzero(found.kinds == ODD).tolist()
         return Draft(found.kinds.tolist(), ids, found.y, found.values), left
 

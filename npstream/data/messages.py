@@ -27,13 +27,25 @@ def messages_of_file(path: Path, events: EventConfig, delay: int, label: str | N
     """What a file makes; `label` names a table's column. Raises `UsageError` naming what is wrong with it."""
     if path.suffix == ".jsonl":
         refuse_label(path, label)
-        lines = read_lines(path).records
+        found = read_lines(path)
+        if not found.exported:
+            _refuse_format(path, events)
+        lines = found.records
         return Outgoing(len(lines), (_of_line(line, number) for number, (_, line) in enumerate(lines)))
+    _refuse_format(path, events)
     rows = files.read_rows(path, Wanted(events.features, label))
     files.check_width(path, rows, events)
     if rows.y is None and delay:
         raise UsageError(f"{path}: has no labels to send later; leave out --delay")
     return Outgoing(len(rows.x) * (2 if delay else 1), _of_rows(rows, events, delay), rows.columns)
+
+
+def _refuse_format(path: Path, events: EventConfig) -> None:
+    if events.format not in ("json", "f32"):
+        raise UsageError(
+            f"{path}: cannot be sent as events.format {events.format}, which a serializer of the schema registry "
+            "writes; send it with a producer of your own, or an export of the topic with this command"
+        )
 
 
 def _of_line(line: Record, number: int) -> Message:

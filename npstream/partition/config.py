@@ -35,6 +35,8 @@ class PartitionConfig:
     labels: LabelConfig = field(default_factory=LabelConfig)
     on_bad_event: OnBadEvent = "none"
     dead_letter_cap: float = 0.5
+    decision_schema: int | None = None
+    """The registered id of decisions in Avro; None for JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Canonical JSON-able form: every field, nothing derived."""
@@ -44,6 +46,7 @@ class PartitionConfig:
             "labels": asdict(self.labels),
             "on_bad_event": self.on_bad_event,
             "dead_letter_cap": self.dead_letter_cap,
+            "decision_schema": self.decision_schema,
         }
 
     @classmethod
@@ -55,6 +58,7 @@ class PartitionConfig:
             labels=LabelConfig(**values["labels"]),
             on_bad_event=values["on_bad_event"],
             dead_letter_cap=values["dead_letter_cap"],
+            decision_schema=values["decision_schema"],
         )
 
     def with_params(self, params: Params) -> "PartitionConfig":

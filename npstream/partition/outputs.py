@@ -25,6 +25,7 @@ class OutputBuilder:
         self._partition = partition
         self._tau = config.params.tau
         self._on_bad_event = config.on_bad_event
+        self._schema = config.decision_schema
         self._model = model_name(ALGORITHM, config.params.fingerprint(), config.events.contract)
 
     def decisions(
@@ -37,7 +38,8 @@ class OutputBuilder:
         if len(events) != len(records):
             records, ids = [records[event] for event in events], [ids[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
-        values = encode_decisions(self._named(ids, offsets), *outcome, tau=self._tau, model=self._model)
+        named = self._named(ids, offsets)
+        values = encode_decisions(named, *outcome, tau=self._tau, model=self._model, schema=self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
         columns = zip(
@@ -65,4 +67,5 @@ class OutputBuilder:
         decision = Decision(identity, default, "invalid", None, None, self._tau, None, None, 0, self._model)
         headers = decision_headers(record.offset, record.headers)
         timestamp_ms = published_timestamp(record.timestamp_ms)
-        return [refused, Output(Channel.DECISIONS, record.key, encode_decision(decision), headers, timestamp_ms)]
+        value = encode_decision(decision, self._schema)
+        return [refused, Output(Channel.DECISIONS, record.key, value, headers, timestamp_ms)]

@@ -1,6 +1,7 @@
 """A file as a stream: rows of a data set, lines of events, or an export of a topic. Read once, replayed often."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from npstream.codec.decoder import EventConfig
 from npstream.data import files
 from npstream.data.columns import NO_LABEL, Wanted
 from npstream.data.lines import event_key, read_lines, refuse_label
-from npstream.errors import UsageError
+from npstream.errors import UnknownSchema, UsageError
 from npstream.records import Record
 from npstream.replay.source import ArraySource, RecordSource, Source
 
@@ -84,6 +85,19 @@ class LinesFile:
                 if document.get("score") is not None:
                     return 1
         return None
+
+    def with_values(self, read: Callable[[bytes | None], bytes | None]) -> "LinesFile":
+        """The same records with other values. Raises `UsageError` naming the record whose value cannot be read."""
+        found: dict[int, list[Record]] = {}
+        for partition, records in self.records.items():
+            found[partition] = []
+            for record in records:
+                try:
+                    found[partition].append(record._replace(value=read(record.value)))
+                except UnknownSchema as error:
+                    place = f"partition {partition}, offset {record.offset}"
+                    raise UsageError(f"{self.path}: the event at {place} is written with {error}") from None
+        return replace(self, records=found)
 
     def columns(self, events: EventConfig) -> str | None:
         """Lines name their fields themselves."""

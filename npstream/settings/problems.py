@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from npstream.errors import suggest
 from npstream.settings.section import Problems
 
-SECRETS = ("kafka.security.password", "kafka.security.key_password", "kafka.options")
+SECRETS = ("kafka.security.password", "kafka.security.key_password", "kafka.options", "events.registry.password")
 """Paths whose values are never shown."""
 
 _WORDS = {

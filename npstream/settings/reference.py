@@ -32,7 +32,9 @@ def _entries(node: dict[str, Any], schema: dict[str, Any], prefix: str) -> Itera
         if "properties" in setting:
             yield from _entries(setting, schema, f"{prefix}{name}.")
         else:
-            yield Entry(f"{prefix}{name}", _takes(setting), given.get("default"), given.get("description", ""))
+            yield Entry(
+                f"{prefix}{name}", _takes(setting), given.get("default"), " ".join(given.get("description", "").split())
+            )
 
 
 def _resolved(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The plain sections of a settings file: topics, events, labels, checkpoint, worker, http, log."""
+"""The plain sections of a settings file: topics, events, decisions, labels, checkpoint, worker, http, log."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self, cast
@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.event import SCHEMA_FORMATS, EventFormat
 from npstream.codec.features import Feature
 from npstream.codec.transform import transform_of
 from npstream.model import Params
@@ -13,6 +14,7 @@ from npstream.partition import LabelConfig, PartitionConfig
 from npstream.port import Start
 from npstream.records import Topics
 from npstream.settings.features_section import FeaturesField, LabelField, PathField
+from npstream.settings.registry_section import RegistrySection
 from npstream.settings.section import Section, refuse
 from npstream.worker import Cadence, Limits
 
@@ -66,8 +68,11 @@ def _is_transform(name: str) -> str:
 class EventsSection(Section):
     """How events are written, and what happens to bad ones."""
 
-    format: Literal["json", "f32"] = _RULES.events.format
-    """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read."""
+    format: EventFormat = _RULES.events.format
+    """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read; `avro`,
+    `protobuf`, `json_schema`: with the id of a schema in front, as serializers of a schema registry write them."""
+    registry: RegistrySection | None = None
+    """The schema registry, for `avro` and `protobuf`."""
     id: PathField = _RULES.events.id
     """Path of the event's id: dots go down, [0] into an array."""
     label: LabelField = _RULES.events.label
@@ -92,6 +97,12 @@ class EventsSection(Section):
     def mapping(self) -> tuple[Feature, ...] | None:
         """The features that are found by path, None in the short form."""
         return cast(tuple[Feature, ...], self.features) if isinstance((self.features or ("",))[0], Feature) else None
+
+    @model_validator(mode="after")
+    def _has_its_schemas(self) -> Self:
+        if self.format in SCHEMA_FORMATS and self.registry is None:
+            refuse([f"registry: missing; format {self.format} needs the url of a schema registry"])
+        return self
 
     @model_validator(mode="after")
     def _fits_the_format(self) -> Self:
@@ -121,6 +132,13 @@ class EventsSection(Section):
             external=params.preset == "external",
             max_bytes=self.max_bytes,
         )
+
+
+class DecisionsSection(Section):
+    """How decisions are written."""
+
+    format: Literal["json", "avro"] = "json"
+    """`json`: an object per decision; `avro`: by a schema that `npstream init` registers in `events.registry`."""
 
 
 class LabelsSection(Section):

@@ -17,6 +17,7 @@ from npstream.settings.model_section import ModelSection
 from npstream.settings.section import Problems, Section, refuse
 from npstream.settings.sections import (
     CheckpointSection,
+    DecisionsSection,
     EventsSection,
     HttpSection,
     LabelsSection,
@@ -55,6 +56,8 @@ class Settings(Section):
     """The four topics."""
     events: EventsSection = EventsSection()
     """How events are written."""
+    decisions: DecisionsSection = DecisionsSection()
+    """How decisions are written."""
     model: ModelSection
     """The classifier of each partition."""
     labels: LabelsSection = LabelsSection()
@@ -93,7 +96,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        found = self._broker_problems() + self._feature_problems()
+        found = self._broker_problems() + self._registry_problems() + self._feature_problems()
         # Sizes are only meaningful when the rest is.
         refuse(found or size_problems(self.partition_config()))
         return self
@@ -105,6 +108,11 @@ class Settings(Section):
             return ["kafka and embedded: both are given; keep the one that holds the events"]
         if self.kafka is not None and self.worker.poll_ms >= self.kafka.transaction_timeout_ms:
             return [f"worker.poll_ms: {self.worker.poll_ms} must be below kafka.transaction_timeout_ms"]
+        return []
+
+    def _registry_problems(self) -> list[str]:
+        if self.decisions.format == "avro" and self.events.registry is None:
+            return ["events.registry: missing; decisions.format avro needs the url of a schema registry"]
         return []
 
     def _feature_problems(self) -> list[str]:

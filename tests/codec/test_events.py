@@ -1,6 +1,7 @@
 """The fast decoder against its plain oracle, and what does not depend on the format."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
+from npstream.codec.document import document
+from npstream.codec.draft import DocumentDecoder
 from npstream.codec.features import Feature
+from npstream.errors import BadEvent
 from npstream.records import UNREADABLE_HEADERS, Record
+from tests.codec import payments
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row
 
@@ -168,9 +173,45 @@ def test_every_reason_is_documented_and_can_happen() -> None:
         *reasons(EventDecoder(config).decode(bad_json)),
         *reasons(EventDecoder(MAPPED).decode(mapped)),
         *reasons(EventDecoder(EventConfig(d=2, format="f32")).decode([f32(1, float("nan"))])),
+        *reasons(EventDecoder(EventConfig(d=2, format="json_schema")).decode([event(x=[1, 2])])),
     }
+    of_schemas = {"wrong_schema_type", "not_of_schema"}  # tests/registry/test_documents.py
 
-    assert set(REASONS) == seen
+    assert set(REASONS) == seen | of_schemas
+
+
+def test_json_behind_the_id_of_a_schema() -> None:
+    """Five bytes are no part of the document; a value without them is bad, whatever it looks like."""
+    values: list[dict[str, Any]] = [{"id": "a", "x": [1, 2], "y": 1}, {"id": "b", "x": [3, 4]}]
+    framed = [record(b"\0\0\0\0\7" + orjson.dumps(value)) for value in values]
+    others = [record(None), record(b""), event(x=[1, 2]), record(b"\0\0\0\0"), record(b"\0\0\0\0\7")]
+
+    found = EventDecoder(EventConfig(d=2, format="json_schema")).decode([framed[0], *others, framed[1]])
+
+    assert [found.errors[row].reason for row in range(1, 6)] == [
+        *("tombstone", "empty", "not_wire_format", "not_wire_format", "empty")
+    ]
+    plain = EventDecoder(EventConfig(d=2)).decode([event(**values[0]), event(**values[1])])
+    assert (found.ids[0], found.ids[6]) == ("a", "b")
+    assert found.x[[0, 6]].tobytes() == plain.x.tobytes()
+    assert found.y[[0, 6]].tolist() == plain.y.tolist()
+
+
+def test_documents_of_schemas_are_read_as_json_is() -> None:
+    """A value that comes with its document gives the row of the same document in JSON; a bad one its own reason."""
+    values = [{"id": "a", "x": [1, 2], "y": 1}, {"id": "b", "x": [1]}, {"id": "c", "y": -1}, [1]]
+    plain = EventDecoder(EventConfig(d=2)).decode([event_of(value) for value in values])
+    bad = BadEvent("not_of_schema", "it does not fit schema 7")
+
+    found = EventDecoder(EventConfig(d=2, format="avro", max_bytes=9)).decode(
+        [*(record(document(b"any", value)) for value in values), record(document(b"any", bad)), record(bytes(10))]
+    )
+
+    assert (found.kinds[:4], found.ids[:4]) == (plain.kinds, plain.ids)
+    assert found.x[:4].tobytes() == plain.x.tobytes()
+    assert [found.errors[row].reason for row in (1, 3, 4, 5)] == [
+        *("wrong_length", "not_object", "not_of_schema", "oversize")
+    ]
 
 
 def event_of(document: object) -> Record:
@@ -204,3 +245,16 @@ def test_a_bad_label_is_awaited_by_nobody() -> None:
     assert decoded.ids == [None] * 5
     assert not decoded.x.any()
     assert not decoded.y.any()
+
+
+@given(st.lists(payments.events, min_size=4, max_size=8))
+def test_documents_give_the_rows_of_the_mapping(documents: list[dict[str, Any]]) -> None:
+    """Read by compiled code as JSON or one by one: the same rows; NaN and infinity are never taken for null."""
+    odd = [{**payments.EVENT, "amount": number, "fraud": None} for number in (float("nan"), float("inf"))]
+    contents = [*documents, *odd]
+    records = [record(document(b"any", content)) for content in contents]
+
+    found = EventDecoder(replace(payments.PAYMENTS, format="avro")).decode(records)
+
+    assert repr(rows(found)) == repr(rows(DocumentDecoder(payments.PAYMENTS).decode(contents)))  # NaN is no NaN
+    assert [found.errors[len(documents) + at].reason for at in range(2)] == ["not_finite", "not_finite"]

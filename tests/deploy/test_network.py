@@ -1,4 +1,4 @@
-"""The network policy lets workers reach names and brokers, and nothing else."""
+"""The network policy lets workers reach names, brokers and a schema registry, and nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -56,4 +56,33 @@ def test_ports_that_only_the_worker_knows_must_be_given(tmp_path: Path) -> None:
     assert manifests == ""
     assert "networkPolicy.brokerPorts: missing" in messages
     assert egress("${BROKERS}", {"brokerPorts": [9093]}, tmp_path)[1] == [{"port": 9093, "protocol": "TCP"}]
+    assert chart.template(chart.VALUES / "minimal.yaml", [*overrides, "networkPolicy.enabled=false"])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://registry:8081", 8081),
+        ("http://registry/below/it", 80),
+        ("https://registry.example.org", 443),
+        ("https://[fd00::1]:9443/api", 9443),
+    ],
+)
+def test_the_port_of_the_registry_is_open(url: str, port: int) -> None:
+    """Where the settings name a schema registry, its port is open and no other."""
+    code, manifests, messages = chart.template(chart.VALUES / "minimal.yaml", [f"settings.events.registry.url={url}"])
+
+    assert code == 0, messages
+    (policy,) = [each for each in yaml.safe_load_all(manifests) if each and each["kind"] == "NetworkPolicy"]
+    assert policy["spec"]["egress"][2:] == [{"ports": [{"port": port, "protocol": "TCP"}]}]
+
+
+def test_a_port_of_the_registry_that_only_the_worker_knows() -> None:
+    """It cannot be opened, so the address must be in the settings."""
+    overrides = ["settings.events.registry.url=${REGISTRY}"]
+
+    _, manifests, messages = chart.template(chart.VALUES / "minimal.yaml", overrides)
+
+    assert manifests == ""
+    assert "settings.events.registry.url: write the address itself" in messages
     assert chart.template(chart.VALUES / "minimal.yaml", [*overrides, "networkPolicy.enabled=false"])[0] == 0

@@ -81,6 +81,22 @@ PAIRS = [
         "settings.kafka.options.ssl.keystore.password: a secret in a ConfigMap",
         id="password-in-options",
     ),
+    pytest.param(
+        "minimal",
+        [
+            "settings.events.registry.url=http://registry:8081",
+            "settings.events.registry.username=reader",
+            "settings.events.registry.password=hunter2",
+        ],
+        "settings.events.registry.password: a secret in a ConfigMap",
+        id="password-of-the-registry",
+    ),
+    pytest.param(
+        "minimal",
+        ["settings.events.registry.url=http://ada:hunter2@registry:8081"],
+        "settings.events.registry.url: write no login",
+        id="login-in-the-registry-address",
+    ),
     pytest.param("strimzi", ["strimzi.cluster="], "strimzi.cluster: missing", id="no-cluster"),
     pytest.param(
         "strimzi",

@@ -13,7 +13,7 @@ def test_all_problems_are_reported_at_once() -> None:
     raw = {
         "kafka": {"bootstrap": "", "grup": "g", "slot": "s", "session_timeout_ms": 5, "options": {"acks": 1}},
         "topics": {"events": "no/slash"},
-        "events": {"format": "avro", "on_bad_event": 3},
+        "events": {"format": "csv", "on_bad_event": 3},
         "model": {"tau": 2, "d": "many", "wat": 3},
         "labels": 3,
         "start": "yesterday",
@@ -29,7 +29,7 @@ def test_all_problems_are_reported_at_once() -> None:
         "kafka.options.acks: cannot be changed: exactly-once rests on it: transactions need all replicas",
         "kafka.grup: unknown setting; did you mean group?",
         "topics.events: 'no/slash' must have 1 to 249 of the characters a-z A-Z 0-9 . _ -",
-        "events.format: 'avro' must be 'json' or 'f32'",
+        "events.format: 'csv' must be 'json', 'f32', 'avro', 'protobuf' or 'json_schema'",
         "events.on_bad_event: '3' must be 'none', '-1' or '1'",
         "model.wat: unknown setting; known are preset, d, D, tau, buckets, seed, eta, beta, g, kernel, input, lam, "
         "gamma_update, window, one_class, budget, charge, learning",
@@ -66,6 +66,14 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"http": {"port": 65536}}, "http.port: 65536 must be at most 65535"),
         ({"log": {"level": "loud"}}, "log.level: 'loud' must be 'debug', 'info', 'warning' or 'error'"),
         ({"kafka": {"static_membership": "perhaps"}}, "kafka.static_membership: 'perhaps' must be true or false"),
+        ({"events": {"format": "avro"}}, "events.registry: missing; format avro needs the url"),
+        ({"decisions": {"format": "avro"}}, "events.registry: missing; decisions.format avro needs the url"),
+        ({"events": {"registry": {"url": "host:8081"}}}, "events.registry.url: must begin with http://"),
+        (
+            {"events": {"registry": {"url": "http://h", "username": "u"}}},
+            "events.registry: username and password: one without",
+        ),
+        ({"events": {"registry": {"url": "http://h", "ca_file": "c"}}}, "events.registry.ca_file: needs a url that"),
         ({"kafka": {"security": {"protocol": "SASL_SSL"}}}, "kafka.security.mechanism: missing; protocol SASL_SSL"),
         ({"kafka": {"security": {"username": "u"}}}, "kafka.security.username: needs protocol SASL_SSL"),
         ({"kafka": {"security": {"ca_file": "ca"}}}, "kafka.security.ca_file: needs protocol SSL or SASL_SSL"),
@@ -109,11 +117,12 @@ def test_secrets_stay_out_of_messages() -> None:
             "options": {"sasl.oauthbearer.client.secret": {"nested": 31415926}},
             "securty": {"password": 31415926},
         },
+        events={"registry": {"url": "http://ada:31415926@registry", "username": "ada", "password": 31415926}},
     )
 
     found = problems(raw)
 
-    assert len(found) >= 4
+    assert len(found) >= 6
     assert "31415926" not in "".join(found)
 
 

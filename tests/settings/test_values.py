@@ -52,7 +52,7 @@ def test_no_default_is_written_twice() -> None:
 
     assert written == {
         *("EmbeddedSection.group", "EmbeddedSection.partitions", "HttpSection.host", "HttpSection.port"),
-        *("LogSection.format", "LogSection.level", "SecuritySection.protocol"),
+        *("LogSection.format", "LogSection.level", "SecuritySection.protocol", "DecisionsSection.format"),
     }
     assert {field.default for field in fields(HttpConfig) if field.name in ("host", "port")} == {MISSING}
 

@@ -71,6 +71,9 @@
 {{- if and .Values.networkPolicy.enabled (not (include "npstream.facts" . | fromYaml).brokerPorts) }}
 - networkPolicy.brokerPorts: missing; settings.kafka.bootstrap does not say the ports of the brokers before the worker starts: list them
 {{- end -}}
+{{- if and .Values.networkPolicy.enabled (contains "${" (dig "events" "registry" "url" "" $settings)) }}
+- settings.events.registry.url: write the address itself, or turn networkPolicy off: its port must be known before the worker starts
+{{- end -}}
 {{- $host := dig "http" "host" "" $settings -}}
 {{- if regexMatch "^(localhost|127\\..*|::1)$" $host }}
 - settings.http.host: {{ $host }} is reached from inside the pod only: probes would fail; leave it out

@@ -16,6 +16,14 @@ A reference to a mounted file may be seen.
 - settings.kafka.options.{{ $name }}: a secret in a ConfigMap can be read by others; {{ $mount }}
 {{- end -}}
 {{- end -}}
+{{- $registry := dig "events" "registry" nil .Values.settings | default dict -}}
+{{- $given := dig "password" nil $registry | default "" -}}
+{{- if and $given (not (contains "${file:/" $given)) }}
+- settings.events.registry.password: a secret in a ConfigMap or in the environment can be read by others; {{ $mount }}
+{{- end -}}
+{{- if contains "@" (dig "url" "" $registry) }}
+- settings.events.registry.url: write no login; user and password belong in settings.events.registry
+{{- end -}}
 {{- if contains "@" $kafka.bootstrap }}
 - settings.kafka.bootstrap: write host:port; user and password belong in settings.kafka.security
 {{- end -}}

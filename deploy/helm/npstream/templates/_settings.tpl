@@ -39,6 +39,8 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- include "npstream.modelProblems" (dict "settings" $settings "rules" $rules) -}}
 {{- include "npstream.connectionProblems" (dict "kafka" $settings.kafka "rules" $rules "env" .Values.env) -}}
 
+{{- include "npstream.registryProblems" (dict "settings" $settings "env" .Values.env) -}}
+
 {{- $topics := (include "npstream.facts" . | fromYaml).topics -}}
 {{- if lt (values $topics | uniq | len) 4 }}
 - settings.topics: one name is used for more than one topic; each of the four needs its own: {{ values $topics | sortAlpha | join ", " }}
@@ -162,5 +164,39 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- with $reason }}
 - settings.kafka.options.{{ $name }}: cannot be changed: {{ . }}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A schema registry that is needed and not named, or only half described. */ -}}
+{{- define "npstream.registryProblems" -}}
+{{- $registry := dig "events" "registry" nil .settings | default dict -}}
+{{- /* A variable may bring part of it. */ -}}
+{{- $set := dict -}}
+{{- range $name := list "url" "username" "password" -}}
+{{- $_ := set $set $name (not (kindIs "invalid" (dig $name nil $registry))) -}}
+{{- range $.env -}}
+{{- if eq .name (print "NPSTREAM__EVENTS__REGISTRY__" (upper $name)) -}}
+{{- $_ := set $set $name true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if not $set.url -}}
+{{- $format := dig "events" "format" "json" .settings -}}
+{{- if has $format (list "avro" "protobuf") }}
+- settings.events.registry: missing; format {{ $format }} needs the url of a schema registry
+{{- end -}}
+{{- if eq (dig "decisions" "format" "json" .settings) "avro" }}
+- settings.events.registry: missing; decisions.format avro needs the url of a schema registry
+{{- end -}}
+{{- end -}}
+{{- $url := dig "url" "" $registry -}}
+{{- if and $url (not (regexMatch "^https?://|[$][{]" $url)) }}
+- settings.events.registry.url: must begin with http:// or https://
+{{- end -}}
+{{- if ne $set.username $set.password }}
+- settings.events.registry: username and password: one without the other; a login needs both
+{{- end -}}
+{{- if and (dig "ca_file" nil $registry) (hasPrefix "http://" $url) }}
+- settings.events.registry.ca_file: needs a url that begins with https://
 {{- end -}}
 {{- end -}}

@@ -1,0 +1,153 @@
+"""A decision's fields to Avro and back, by one schema of our own, so that no library is needed for either.
+
+In a registry's wire format: a zero byte, the id that the schema was registered
+under, then the fields in the order of the schema. An integer id beyond 64 bits
+with a sign is published as text.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from npstream.codec.event import EventId
+
+_MAYBE_NUMBER = ["null", "double"]
+
+
+def avro_schema(reasons: Sequence[str]) -> str:
+    """The schema of decisions, as JSON text; `reasons` are the words of a reason by its number."""
+    types = {
+        "id": ["string", "long"],
+        "decision": "int",
+        "reason": {"type": "enum", "name": "Reason", "symbols": [*reasons]},
+        "score": _MAYBE_NUMBER,
+        "threshold": _MAYBE_NUMBER,
+        "tau": "double",
+        "gamma": _MAYBE_NUMBER,
+        "fpr": _MAYBE_NUMBER,
+        "t": "long",
+        "model": "string",
+    }
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    return orjson.dumps({"type": "record", "name": "Decision", "namespace": "npstream", "fields": fields}).decode()
+
+
+def encode_columns(
+    schema: int,
+    ids: Sequence[EventId],
+    decision: NDArray[np.int8],
+    reason: NDArray[np.int8],
+    score: NDArray[np.float64],
+    threshold: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    fpr: NDArray[np.float64],
+    t: NDArray[np.int64],
+    tau: float,
+    model: str,
+) -> list[bytes]:
+    """The values of many decisions; all columns are [n], NaN and infinity become null."""
+    frame, tau_bytes, model_bytes = b"\0" + schema.to_bytes(4), struct.pack("<d", tau), _text(model)
+    rows = zip(
+        ids,
+        decision.tolist(),
+        reason.tolist(),
+        _numbers(score),
+        _numbers(threshold),
+        _numbers(gamma),
+        _numbers(fpr),
+        t.tolist(),
+        strict=True,
+    )
+    return [
+        b"".join((frame, _id(i), _long(d), _long(r), s, h, tau_bytes, g, f, _long(n), model_bytes))
+        for i, d, r, s, h, g, f, n in rows
+    ]
+
+
+def _numbers(column: NDArray[np.float64]) -> Iterator[bytes]:
+    raw = column.astype("<f8").tobytes()
+    for at, exists in enumerate(np.isfinite(column).tolist()):
+        yield b"\2" + raw[8 * at : 8 * at + 8] if exists else b"\0"
+
+
+def _id(identity: EventId) -> bytes:
+    if isinstance(identity, str):
+        return b"\0" + _text(identity)
+    return b"\2" + _long(identity) if -(2**63) <= identity < 2**63 else b"\0" + _text(str(identity))
+
+
+def _text(text: str) -> bytes:
+    content = text.encode()
+    return _long(len(content)) + content
+
+
+def _long(number: int) -> bytes:
+    rest = number << 1 if number >= 0 else (-number << 1) - 1  # zigzag: small numbers of either sign are short
+    if rest < 0x80:
+        return bytes((rest,))
+    found = bytearray()
+    while rest >= 0x80:
+        found.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    found.append(rest)
+    return bytes(found)
+
+
+def decode_fields(value: bytes) -> dict[str, EventId | float | None]:
+    """The fields of one decision, the reason by its number. Raises ValueError when the bytes are not one."""
+    try:
+        source = _Source(value, at=5)
+        found = {
+            "id": source.text() if source.long() == 0 else source.long(),
+            "decision": source.long(),
+            "reason": source.long(),
+            "score": source.maybe(),
+            "threshold": source.maybe(),
+            "tau": source.double(),
+            "gamma": source.maybe(),
+            "fpr": source.maybe(),
+            "t": source.long(),
+            "model": source.text(),
+        }
+    except (IndexError, struct.error, UnicodeDecodeError):
+        raise ValueError("the bytes end too soon, or are not those of the schema") from None
+    if source.at != len(value):
+        raise ValueError("bytes are left over")
+    return found
+
+
+class _Source:
+    """Bytes, read from the front."""
+
+    def __init__(self, value: bytes, at: int) -> None:
+        self._value = value
+        self.at = at
+
+    def long(self) -> int:
+        number = 0
+        for shift in range(0, 70, 7):
+            byte = self._value[self.at]
+            self.at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (number >> 1) ^ -(number & 1)
+        raise ValueError("a number too long")
+
+    def text(self) -> str:
+        size = self.long()
+        content = self._value[self.at : self.at + size] if size >= 0 else b""
+        if len(content) != size:
+            raise IndexError(size)
+        self.at += size
+        return content.decode()
+
+    def double(self) -> float:
+        (number,) = struct.unpack_from("<d", self._value, self.at)
+        self.at += 8
+        return float(number)
+
+    def maybe(self) -> float | None:
+        return self.double() if self.long() else None
