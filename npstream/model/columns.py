@@ -19,7 +19,7 @@ FERNS, FERN_BITS = 64, 5
 FERN_CELLS = 2**FERN_BITS
 
 
-class Columns(NamedTuple):
+class ColumnKinds(NamedTuple):
     """Derived from the parameters; never changes.
 
     `number` and `category` int64: positions in a row. `mask` int64: cells of each
@@ -33,11 +33,11 @@ class Columns(NamedTuple):
     first: Ints
 
 
-def columns_of(params: Params) -> Columns:
+def columns_of(params: Params) -> ColumnKinds:
     """The columns of a model with these parameters."""
     buckets = np.array(params.buckets or (0,) * params.d, np.int64)
     mask = buckets[buckets > 0] - 1
-    return Columns(np.flatnonzero(buckets == 0), np.flatnonzero(buckets), mask, _first_cells(params, mask))
+    return ColumnKinds(np.flatnonzero(buckets == 0), np.flatnonzero(buckets), mask, _first_cells(params, mask))
 
 
 def cells_of(params: Params) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
-from npstream.model.columns import CODES, Columns
+from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
@@ -59,7 +59,7 @@ class KernelParams(NamedTuple):
     learning: bool
     key: np.uint64
     hash_key: np.uint64
-    columns: Columns
+    columns: ColumnKinds
 
 
 class Scaler(NamedTuple):

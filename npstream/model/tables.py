@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
-from npstream.model.columns import CODES, FERN_BITS, FERN_CELLS, FERNS, MARKERS, NUMBER_CELLS, Columns
+from npstream.model.columns import CODES, FERN_BITS, FERN_CELLS, FERNS, MARKERS, NUMBER_CELLS, ColumnKinds
 from npstream.model.generator import uniform, word_of
 from npstream.model.lanes import lane_sum
 from npstream.model.scaler import CLIP
@@ -103,7 +103,7 @@ def code_of(value: float) -> int:
 
 
 @jit_inline
-def look_up(x: Floats, tables: Tables, columns: Columns, key: np.uint64, rows: int, work: TableScratch) -> float:
+def look_up(x: Floats, tables: Tables, columns: ColumnKinds, key: np.uint64, rows: int, work: TableScratch) -> float:
     """The sum of the selected cells, whose places stay in `work` for a step; 0 before there are markers."""
     if not ready(rows):
         return 0.0

@@ -23,7 +23,7 @@ def load(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     p = header["params"]["params"]
     d, D, plus = p["d"], p["D"], p["preset"] == "plus"
     n = d - sum(cells > 0 for cells in p["buckets"])
-    shapes: dict[str, Any] = {"level": 6, "tally": 8, "clock": 7, "head": 3, "window": p["window"], "alpha": (n, D)}
+    shapes: dict[str, Any] = {"level": 6, "tally": 9, "clock": 7, "head": 3, "window": p["window"], "alpha": (n, D)}
     shapes |= {"wc": D, "ws": D} | (dict.fromkeys(("acc_c", "acc_s", "acc_a"), D) if plus else {})
     if p["input"] == "zscore" or p["one_class"]:
         shapes |= dict.fromkeys(("seen", "mean", "var", "inv_sd", "clip"), n)
