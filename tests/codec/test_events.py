@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
 from npstream.codec.features import Feature
+from npstream.codec.transform import transform_of
 from npstream.records import UNREADABLE_HEADERS, Record
 from tests.codec.builders import event, f32, reasons, record, rows
 from tests.codec.naive_events import naive_row
@@ -167,6 +168,7 @@ def test_every_reason_is_documented_and_can_happen() -> None:
     seen = {
         *reasons(EventDecoder(config).decode(bad_json)),
         *reasons(EventDecoder(MAPPED).decode(mapped)),
+        *reasons(EventDecoder(EventConfig(d=2, transform=transform_of("tests.codec.builders:no_dict"))).decode(mapped)),
         *reasons(EventDecoder(EventConfig(d=2, format="f32")).decode([f32(1, float("nan"))])),
     }
 
