@@ -5,11 +5,20 @@ instead of making it. Small models are enough: machine code depends on the types
 of arrays, not on their sizes.
 """
 
-from npstream.codec.decoder import EventConfig
+from npstream.codec.decoder import EventConfig, EventDecoder
+from npstream.codec.features import Feature
 from npstream.model import Params
 from npstream.partition import PartitionConfig
 from npstream.worker.warm import warm_up
 
+MAPPED = EventConfig(
+    d=4,
+    mapping=(
+        Feature(name="a", kind="number", path="a", scale="log"),
+        Feature(name="b", kind="category", path="b", buckets=64),
+        Feature(name="c", kind="time", path="c", cycle="day"),
+    ),
+)
 MODELS = (Params(d=2), Params(d=2, preset="paper"), Params(d=2, one_class=True), Params(preset="external"))
 
 
@@ -18,6 +27,7 @@ def warm() -> None:
     for params in MODELS:
         events = EventConfig(d=params.d, external=params.preset == "external")
         warm_up(PartitionConfig(params=params, events=events))
+    EventDecoder(MAPPED).warm_up()
 
 
 if __name__ == "__main__":

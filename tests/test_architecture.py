@@ -22,7 +22,7 @@ COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
-    "app": "backend settings worker monitor partition codec model",
+    "app": "backend settings worker monitor partition model",
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",

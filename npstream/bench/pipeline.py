@@ -1,7 +1,7 @@
 """A worker end to end beside a bare loop, on topics of its own that are removed afterwards.
 
-Runs of the two alternate and the median counts, so that other load on the
-machine disturbs both alike. Throughput is that of a full topic read to its end;
+Runs of the two, and of the shapes of events, alternate and the median counts, so
+that other load on the machine disturbs all alike. Throughput is that of a full topic read to its end;
 latency, at a steady rate, is the time from sending an event to seeing its
 decision as a reader of committed records.
 """
@@ -46,7 +46,14 @@ class PipelineBench:
 
 def bench_pipeline(bench: PipelineBench, progress: Callable[[str], None]) -> list[dict[str, Any]]:
     """One row a shape. Raises `Retryable` or `Fatal` when the broker cannot be used or a loop fails."""
-    return [_Scene(bench, shape, progress).row() for shape in bench.shapes]
+    scenes = [_Scene(bench, shape, progress) for shape in bench.shapes]
+    with ExitStack() as stack:
+        for scene in scenes:
+            scene.fill(stack)
+        for _ in range(bench.runs):
+            for scene in scenes:
+                scene.run()
+    return [scene.row() for scene in scenes]
 
 
 class _Scene:
@@ -59,6 +66,8 @@ class _Scene:
         self._name = f"npstream-bench-{shape}-{uuid.uuid4().hex[:8]}"
         self._config = bench_config(shape)
         self._events = bench_events(bench.events, shape, bench.partitions)
+        self._runs: list[tuple[LoopKind, Measured]] = []
+        self._filled, self._ends = "", dict[int, int]()
         self._answers = _answers(sample_decisions(self._asking()[:_SAMPLE], self._config))
 
     def row(self) -> dict[str, Any]:
@@ -83,18 +92,22 @@ class _Scene:
     def _asking(self) -> list[Event]:
         return asking(self._events, self._shape)
 
+    def fill(self, stack: ExitStack) -> None:
+        """Write the events, to be removed when `stack` is closed."""
+        filled = self._kafka("events")
+        stack.callback(try_remove, filled, filled.topics.names(), filled.group)
+        make_topics(filled, self._bench.partitions)
+        # Of today: the broker deletes what is older than its retention.
+        self._ends = fill(filled, self._bench.partitions, self._events, int(1000 * time.time()))
+        self._filled = filled.topics.events
+
+    def run(self) -> None:
+        """One run of each loop over all events."""
+        self._runs += [(kind, self._speed(kind, self._filled, self._ends)) for kind in KINDS]
+
     def _speeds(self) -> tuple[dict[LoopKind, list[float]], list[dict[str, float]], dict[LoopKind, list[float]]]:
         """Events a second of each run; a worker's microseconds an event by stage; those of all threads of each loop."""
-        filled = self._kafka("events")
-        with ExitStack() as stack:
-            stack.callback(try_remove, filled, filled.topics.names(), filled.group)
-            make_topics(filled, self._bench.partitions)
-            # Of today: the broker deletes what is older than its retention.
-            ends = fill(filled, self._bench.partitions, self._events, int(1000 * time.time()))
-            runs = [
-                (kind, self._speed(kind, filled.topics.events, ends)) for _ in range(self._bench.runs) for kind in KINDS
-            ]
-        count = self._bench.events
+        count, runs = self._bench.events, self._runs
         speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
         cpu = {kind: [1e6 * found.cpu_s / count for own, found in runs if own == kind] for kind in KINDS}
         return speed, [_per_event(found, count) for own, found in runs if own == "worker"], cpu

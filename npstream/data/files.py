@@ -50,7 +50,11 @@ def check(path: Path) -> None:
 
 
 def check_width(path: Path, rows: Rows, events: EventConfig) -> None:
-    """Raises `UsageError` when rows have another number of features than the settings say."""
+    """Raises `UsageError` when rows have another number of features than the settings say, or are not for them."""
+    if events.mapping is not None:
+        raise UsageError(
+            f"{path}: the settings find features by path, and a table has none; give events as lines of a .jsonl file"
+        )
     if rows.x.shape[1] != events.width:
         raise wrong_width(path, rows.x.shape[1], events, rows.columns)
 

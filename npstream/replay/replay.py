@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 
-from npstream.codec.decoder import EventConfig
 from npstream.errors import StateCorrupt
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
@@ -106,10 +105,7 @@ def adapt(config: PartitionConfig, source: Source) -> PartitionConfig:
     """The rules with the source's own event format, when it has one."""
     if source.format is None:
         return config
-    events = EventConfig(
-        d=config.events.d, format=source.format, external=config.events.external, max_bytes=config.events.max_bytes
-    )
-    return replace(config, events=events)
+    return replace(config, events=replace(config.events, format=source.format))
 
 
 class _Lane:

@@ -1,13 +1,11 @@
 """The whole of a settings file, and the values it is made into."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from npstream.model import Params
 from npstream.partition import PartitionConfig
 from npstream.port import DEFAULT_START, Start
 from npstream.records import Topics
@@ -37,12 +35,6 @@ def _none_when_off(value: Any) -> Any:
 
 def _allow_off(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"enum": [False, "off"]})
-
-
-def _known(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Params` has a field for."""
-    names = {field.name for field in fields(Params)}
-    return {name: value for name, value in shape.items() if name in names}
 
 
 class Settings(Section):
@@ -92,7 +84,7 @@ class Settings(Section):
         except Problems:
             return {**raw, "model": {"d": max(1, len(listed)), **model}}  # reported where they are read again
         given = {name: value for name, value in model.items() if value is not None}
-        return {**raw, "model": {**_known(shape_of(features)), **given}}
+        return {**raw, "model": {**shape_of(features), **given}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

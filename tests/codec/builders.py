@@ -42,6 +42,11 @@ def rows(decoded: Decoded) -> list[tuple[Any, ...]]:
     ]
 
 
+def no_dict(document: dict[str, Any]) -> list[str]:
+    """What no function for `events.transform` may return."""
+    return list(document)
+
+
 def reasons(decoded: Decoded) -> list[str | None]:
     """What is wrong with each row, None for good ones."""
     return [row[5] for row in rows(decoded)]

@@ -131,10 +131,12 @@ def read(document: dict[str, Any], config: EventConfig) -> Row:
 def look(document: Any, path: str) -> Any:
     """What a plain path of names and [n] leads to."""
     for step in path.replace("[", ".[").split("."):
-        try:
-            document = document[int(step[1:-1])] if step.startswith("[") else dict(document)[step]
-        except (KeyError, IndexError, TypeError, ValueError):
-            return None
+        if step.startswith("["):
+            document = (
+                document[int(step[1:-1])] if isinstance(document, list) and int(step[1:-1]) < len(document) else None
+            )
+        else:
+            document = document.get(step) if isinstance(document, dict) else None
     return document
 
 

@@ -14,6 +14,7 @@ from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
 from npstream.codec.document import document
 from npstream.codec.draft import DocumentDecoder
 from npstream.codec.features import Feature
+from npstream.codec.transform import transform_of
 from npstream.errors import BadEvent
 from npstream.records import UNREADABLE_HEADERS, Record
 from tests.codec import payments
@@ -172,6 +173,7 @@ def test_every_reason_is_documented_and_can_happen() -> None:
     seen = {
         *reasons(EventDecoder(config).decode(bad_json)),
         *reasons(EventDecoder(MAPPED).decode(mapped)),
+        *reasons(EventDecoder(EventConfig(d=2, transform=transform_of("tests.codec.builders:no_dict"))).decode(mapped)),
         *reasons(EventDecoder(EventConfig(d=2, format="f32")).decode([f32(1, float("nan"))])),
         *reasons(EventDecoder(EventConfig(d=2, format="json_schema")).decode([event(x=[1, 2])])),
     }

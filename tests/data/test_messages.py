@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.features import Feature
 from npstream.data.lines import event_key, to_line
 from npstream.data.messages import messages_of_file
 from npstream.errors import UsageError
@@ -141,3 +142,11 @@ def test_one_column_is_a_stream_of_scores(tmp_path: Path) -> None:
     assert [orjson.loads(m.value)["score"] for m in messages] == rows(20, d=1)[0][:, 0].astype(float).tolist()
     with pytest.raises(UsageError, match="has 3 features, the settings say one score"):
         messages_of_file(write_npz(tmp_path / "b.npz", 20), external, 0)
+
+
+def test_a_table_is_not_for_features_by_path(tmp_path: Path) -> None:
+    """Its rows would be sent as arrays that no path leads into."""
+    mapped = EventConfig(d=3, mapping=tuple(Feature(name=name, kind="number", path=name) for name in "abc"))
+
+    with pytest.raises(UsageError, match=r"find features by path, .* lines of a .jsonl file"):
+        messages_of_file(write_npz(tmp_path / "a.npz", 20), mapped, 0)
