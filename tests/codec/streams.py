@@ -8,15 +8,19 @@ import numpy as np
 COUNTRIES = ("DE", "FR", "US", "BR")
 
 
+def _country(rng: np.random.Generator, fraud: bool) -> str:
+    return COUNTRIES[int(rng.integers(2, 4) if fraud else rng.integers(0, 3))]
+
+
 def payment(rng: np.random.Generator, number: int) -> dict[str, Any]:
-    """One payment; fraud has larger amounts, from other places."""
+    """One payment; fraud has larger amounts, from other places. Scores and countries are missing now and then."""
     fraud = bool(rng.random() < 0.25)
     return {
         "payment_id": f"p-{number}",
         "amount": round(float(rng.lognormal(4.0 if fraud else 3.0)), 2),
         "velocity_1h": int(rng.poisson(3 if fraud else 1)),
-        "device_score": round(float(rng.random()), 4),
-        "card": {"country": COUNTRIES[int(rng.integers(2, 4) if fraud else rng.integers(0, 3))], "bin": 424242},
+        "device_score": None if number % 6 == 1 else round(float(rng.random()), 4),
+        "card": {"country": None if number % 11 == 2 else _country(rng, fraud), "bin": 424242},
         "merchant_mcc": int(rng.choice([5411, 5812, 7995])),
         "merchant": {"name": "Café \u2615", "tags": ["food", None]},
         "auth": {"three_ds": bool(rng.random() < 0.5)},
