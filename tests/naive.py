@@ -174,7 +174,7 @@ class Gate:
         else:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
-            m = 0.97 - min(7e-4 / self.params.tau, 0.14) * (1 - unspent)
+            m = 0.97 - min(7e-4 / self.params.tau, 0.07) * (1 - unspent)
             self.q += step * ((score > self.q) - m * self.params.tau)
 
 

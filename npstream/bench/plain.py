@@ -81,7 +81,7 @@ class PlainGate:
             self.q = f
         else:
             unspent = min(max(-self.bucket / self.capacity, 0.0), 1.0)
-            target = 0.97 - min(7e-4 / self.tau, 0.14) * (1 - unspent)
+            target = 0.97 - min(7e-4 / self.tau, 0.07) * (1 - unspent)
             self.q += 5 * self.scale * max(1 / math.sqrt(n), 0.06) * ((f > self.q) - target * self.tau)
 
 

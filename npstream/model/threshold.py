@@ -42,7 +42,7 @@ BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
 
 # An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power. The fewer false alarms tau allows,
 # the more of an overshoot is chance: where tau is small, more is kept in reserve the less of the budget is unspent.
-_TARGET, _RESERVE, _RESERVE_MAX = 0.97, 7e-4, 0.14
+_TARGET, _RESERVE, _RESERVE_MAX = 0.97, 7e-4, 0.07
 # Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
 _STEP, _STEP_FLOOR = 5.0, 0.06
 _SCALE_RATE = 0.002
