@@ -93,7 +93,7 @@ class Session:
         if not halted and self._may_wait(batches):
             self._commits.stage(shares)
         else:
-            self._publish(shares)
+            self._commits.publish(shares, apart=self._refusals.apart)
         for task, reason in halted:  # after the commit: what it decided before the bad event counts
             self._pause(task, str(reason))
         if not self._commits.is_staged:  # else the tasks are ahead of what is committed
@@ -130,7 +130,7 @@ class Session:
         if due:
             self._commits.settle()  # as before any share: the commit before it must be over
             now = self._clock()
-            self._publish([task.first_commit(now) for task in due])
+            self._commits.publish([task.first_commit(now) for task in due], apart=self._refusals.apart)
 
     def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
         steps = []
@@ -145,9 +145,6 @@ class Session:
         busy = {task.partition for task, _ in steps}
         idle = [task for task in self._tasks.values() if task.partition not in busy]
         return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
-
-    def _publish(self, shares: list[Share]) -> None:
-        self._commits.publish(shares, apart=self._refusals.apart)
 
     def _on_committed(self, shares: Sequence[Share], pointers: Mapping[int, Pointer]) -> None:
         for share in shares:
@@ -187,7 +184,8 @@ class Session:
         self._commits.settle()
         now = self._clock()
         tasks = [self._tasks[partition] for partition in partitions if partition in self._tasks]
-        self._publish([share for task in tasks if (share := task.checkpoint(now, forced=True))])
+        shares = [share for task in tasks if (share := task.checkpoint(now, forced=True))]
+        self._commits.publish(shares, apart=self._refusals.apart)
 
     def _forget(self, partitions: Sequence[int]) -> None:
         for partition in partitions:

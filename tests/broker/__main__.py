@@ -40,7 +40,7 @@ def _fetch() -> int:
 def _serve(broker: JarKafka) -> int:
     try:
         broker.start()
-        print(f"Kafka answers at {broker.bootstrap} after {broker.start_s:.1f} s; log {broker.log}; Ctrl-C stops it")
+        print(f"Kafka is ready at {broker.bootstrap} after {broker.start_s:.1f} s; log {broker.log}; Ctrl-C stops it")
         return broker.wait()
     except KeyboardInterrupt:
         return 0

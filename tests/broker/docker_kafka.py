@@ -1,4 +1,4 @@
-"""The same broker from the official image, where a Docker daemon answers."""
+"""The same broker from the official image, where there is a Docker daemon."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class DockerKafka:
         self._container.ports[f"{ports['PLAINTEXT']}/tcp"] = ("127.0.0.1", ports["PLAINTEXT"])  # type: ignore[assignment]
 
     def start(self, timeout_s: float = 120.0) -> None:
-        """Pull if needed, run, and return when requests are answered."""
+        """Pull if needed, run, and return when requests are served."""
         self._container.start()
         wait_ready(self.bootstrap, timeout_s, lambda: None)
 

@@ -72,9 +72,9 @@ class JarKafka:
         return self._process is not None and self._process.poll() is None
 
     def start(self, timeout_s: float = 180.0) -> None:
-        """Start, or start again, and return when requests are answered; `start_s` says how long it took.
+        """Start, or start again, and return when requests are served; `start_s` says how long it took.
 
-        Raises `RuntimeError` when the broker exits, `TimeoutError` when it does not answer.
+        Raises `RuntimeError` when the broker exits, `TimeoutError` when it does not respond.
         """
         assert not self.running, "the broker is running already"
         began = time.monotonic()
@@ -103,7 +103,7 @@ class JarKafka:
             self._process.wait(timeout=30)
 
     def suspend(self) -> None:
-        """SIGSTOP: connections stay open and nothing is answered, as on a machine that is far too busy."""
+        """SIGSTOP: connections stay open and nothing is served, as on a machine that is far too busy."""
         assert self._process is not None, "the broker was never started"
         os.killpg(self._process.pid, signal.SIGSTOP)
 

@@ -23,7 +23,7 @@ class NoKafka(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """A running broker: where it is, who gave it, how long it took to answer."""
+    """A running broker: where it is, who gave it, how long it took to respond."""
 
     bootstrap: str
     provider: str

@@ -85,7 +85,7 @@ def test_help_lists_the_exit_codes(words: tuple[str, ...]) -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """`npstream --help` answers at once because it reads a table and imports no command."""
+    """`npstream --help` responds at once because it reads a table and imports no command."""
     program = f"import sys\ntry:\n    exec({ENTRY!r})\nfinally:\n    print(*sys.modules, file=sys.stderr)"
 
     done = subprocess.run([PYTHON, "-c", program, "--help"], capture_output=True, text=True, timeout=60, check=True)

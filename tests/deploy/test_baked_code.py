@@ -11,7 +11,7 @@ import pytest
 from tests.deploy.tools import ROOT
 
 BASELINE = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
-# One small compiled function stands for all: the decorator is the same.
+# One small compiled function is enough for all: the decorator is the same.
 PROGRAM = """
 from npstream.model.generator import uniform
 import numpy as np

@@ -1,4 +1,4 @@
-"""The image: its Dockerfile is clean, and its build steps work, as far as a plain folder can tell."""
+"""The image: its Dockerfile is clean, and its build steps work, as far as a plain folder can show."""
 
 import sys
 from pathlib import Path
@@ -72,7 +72,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Build:
 @pytest.mark.slow
 @pytest.mark.timeout(BUILD_S)
 def test_the_build_steps_make_a_program_that_starts(image: Build) -> None:
-    """Locked requirements install with their hashes, the wheel builds, and the command answers."""
+    """Locked requirements install with their hashes, the wheel builds, and the command runs."""
     assert image.run("npstream --version").startswith("npstream, version ")
     assert "run" in image.run("npstream --help")
 

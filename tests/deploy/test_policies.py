@@ -138,7 +138,7 @@ def test_resources_are_bounded_where_it_helps(name: str) -> None:
 
 @every_value_set
 def test_probes_ask_the_right_questions(name: str) -> None:
-    """Liveness looks at the loop alone, with time for a busy process to answer, and only once the loop has turned."""
+    """Liveness looks at the loop alone, with time for a busy process to respond, and only once the loop has turned."""
     container = chart.worker(chart.rendered(name))
     paths = {
         probe: container[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")

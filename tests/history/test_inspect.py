@@ -86,7 +86,7 @@ def test_the_history_has_beginning_changes_and_kept_checkpoints(made: Stage, tmp
 
 
 def test_two_checkpoints_side_by_side(made: Stage, tmp_path: Path) -> None:
-    """The difference tells what was learned between them and at which rates."""
+    """The difference shows what was learned between them and at which rates."""
     kept = [
         s["next_offset"]
         for s in as_json(tool(tmp_path, "inspect", "--partition", "0", "--history", "--json"))["snapshots"]

@@ -10,7 +10,7 @@ from tests.contracts.places import KafkaPlace
 
 
 class Echo:
-    """Works in a thread of its own until stopped; like the real worker it starts anew after a `Retryable`."""
+    """Works in a thread of its own until stopped; like the real worker it starts over after a `Retryable`."""
 
     def __init__(self, place: KafkaPlace, slot: str, static: bool) -> None:
         self._place, self._slot, self._static = place, slot, static

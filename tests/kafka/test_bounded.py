@@ -54,7 +54,7 @@ def test_a_result_counts_however_late_it_is_asked_for() -> None:
         raise TimeOver
 
     caller.start(lambda: 7)
-    caller.close(lambda: None, 30)  # the thread has ended, so its answer is there
+    caller.close(lambda: None, 30)  # the thread has ended, so its result is there
 
     assert caller.wait(0.1, over) == 7
 

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 HOSTILE, OTHERS = 0, frozenset(range(1, PARTITIONS))
 UNNAMED = KafkaError.INVALID_CONFIG
-"""Stands for the codes that nobody has a name for at any of these calls."""
+"""One of the codes that nobody has a name for at any of these calls."""
 AT_START = frozenset({"subscribe", "memberid", "incremental_assign", "committed", "assign", "poll", "list_topics"}) | {
     "init_transactions",
     "describe_topics",
@@ -90,7 +90,7 @@ def all_calls() -> list[str]:
 
 
 def test_an_error_that_comes_once_leaves_no_trace(stage: FaultStage) -> None:
-    """At every call: nothing is lost, doubled or left standing, and no partition is paused."""
+    """At every call: nothing is lost, doubled or left open, and no partition is paused."""
     for call in all_calls():
         run(stage, Fault(call, KafkaError.NOT_ENOUGH_REPLICAS, forever=False))
         run(stage, Fault(call, UNNAMED, forever=False))

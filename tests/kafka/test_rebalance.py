@@ -105,7 +105,7 @@ def test_a_worker_that_slept_beyond_its_session_learns_that_its_partitions_are_l
 
 
 def test_a_commit_overtaken_by_a_rebalance_is_made_again(place: KafkaPlace, log: KafkaLog) -> None:
-    """Offsets refused because the group moved on meanwhile are sent anew: everything is visible once."""
+    """Offsets refused because the group moved on meanwhile are sent again: everything is visible once."""
     broker = place.kafka_broker("a")
     first = joined(broker)
     stale = broker._member.group_metadata()

@@ -21,17 +21,17 @@ def test_the_threshold_is_the_transaction_timeout_and_the_brokers_check() -> Non
 def test_a_stable_end_that_does_not_move_is_found_when_its_time_is_over() -> None:
     """Not before, and not when it moves or catches up in between."""
     topics = Topics("e", "d", "x", "c")
-    standing, moved, caught_up = Ends(0, 3, 6), Ends(0, 4, 6), Ends(0, 6, 6)
+    unmoved, moved, caught_up = Ends(0, 3, 6), Ends(0, 4, 6), Ends(0, 6, 6)
 
     watch = StuckWatch(topics, after_s=25)
-    assert [watch.look(now, {EVENTS: standing}) for now in (0.0, 10.0, 25.0)] == [[], [], []]
-    assert watch.look(26.0, {EVENTS: standing}) == [Stuck(EVENTS, "e", 3, 6, 26.0)]
+    assert [watch.look(now, {EVENTS: unmoved}) for now in (0.0, 10.0, 25.0)] == [[], [], []]
+    assert watch.look(26.0, {EVENTS: unmoved}) == [Stuck(EVENTS, "e", 3, 6, 26.0)]
 
     for between in (moved, caught_up):
         watch = StuckWatch(topics, after_s=25)
-        watch.look(0.0, {EVENTS: standing})
+        watch.look(0.0, {EVENTS: unmoved})
         watch.look(20.0, {EVENTS: between})
-        assert watch.look(40.0, {EVENTS: standing}) == []
+        assert watch.look(40.0, {EVENTS: unmoved}) == []
 
 
 def test_a_hanging_transaction_is_named_with_its_remedy(place: KafkaPlace, log: KafkaLog) -> None:

@@ -50,7 +50,7 @@ def test_aborted_records_are_never_handed_out(place: KafkaPlace, log: KafkaLog) 
 
 
 def test_the_committed_position_waits_for_an_undecided_transaction(place: KafkaPlace) -> None:
-    """Offsets sent but not decided delay the answer; when they are decided it is the right one."""
+    """Offsets sent but not decided delay the result; when they are decided it is the right one."""
     turns = threading.Semaphore(0)
     found: list[Position | None] = []
     with zombie(place, "after_send_offsets", transaction_timeout_ms=60_000) as sleeper:

@@ -26,7 +26,7 @@ _FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-port=0",
 )
-_ANSWER_S = 30.0
+_RESPONSE_S = 30.0
 
 
 def find_chromium() -> str | None:
@@ -49,7 +49,7 @@ class Browser:
         self.console: list[str] = []
         self.requests: list[str] = []
         try:
-            self._socket = WebSocket(self._tab(time.monotonic() + _ANSWER_S), _ANSWER_S)
+            self._socket = WebSocket(self._tab(time.monotonic() + _RESPONSE_S), _RESPONSE_S)
             for domain in ("Page", "Runtime", "Log", "Network"):
                 self.call(f"{domain}.enable")
         except BaseException:
@@ -64,7 +64,7 @@ class Browser:
         self._end()
 
     def open(self, url: str) -> None:
-        """Go to an address; `console` starts anew."""
+        """Go to an address; `console` starts over."""
         self.console.clear()
         self.requests.clear()
         self.call("Page.navigate", url=url)
@@ -77,8 +77,8 @@ class Browser:
         return result["result"].get("value")
 
     def wait_for(self, expression: str, timeout_s: float = 30.0) -> Any:
-        """Wait until an expression is truthy and answer it; the page itself looks every 50 ms."""
-        limit_ms = min(timeout_s, _ANSWER_S - 5) * 1000
+        """Wait until an expression is truthy and return it; the page itself looks every 50 ms."""
+        limit_ms = min(timeout_s, _RESPONSE_S - 5) * 1000
         promise = (
             "new Promise(done => { const until = Date.now() + LIMIT; const look = () => { let found = null;"
             " try { found = (WANTED); } catch {} if (found || Date.now() > until) done(found || null);"
@@ -133,8 +133,8 @@ class Browser:
             time.sleep(0.05)
         port = int(port_file.read_text().split()[0])
         while True:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=_ANSWER_S) as answer:
-                tabs = [target for target in json.load(answer) if target["type"] == "page"]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=_RESPONSE_S) as response:
+                tabs = [target for target in json.load(response) if target["type"] == "page"]
             if tabs:
                 return str(tabs[0]["webSocketDebuggerUrl"])
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""How far behind a group is, asked from outside."""
+"""The lag of a group, seen from outside."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.history.stages import SETTINGS, as_json, mixed, stage, tool
 
 
 def test_lag_counts_what_is_not_decided_in_records_and_seconds(tmp_path: Path) -> None:
-    """A partition that is done has no lag; the other's oldest undecided event tells the seconds."""
+    """A partition that is done has no lag; the other's oldest undecided event gives the seconds."""
     made = stage(tmp_path, partitions=2)
     made.send(mixed(30), partition=0)
     made.send(mixed(30), partition=1)
@@ -56,7 +56,7 @@ def test_watching_looks_again(tmp_path: Path) -> None:
 
 
 def test_events_that_retention_took_are_not_counted(tmp_path: Path) -> None:
-    """What is no longer there cannot be behind."""
+    """What is no longer there is no lag."""
     made = stage(tmp_path, worker=SETTINGS["worker"])
     made.send(mixed(20))
     made.run()

@@ -142,7 +142,7 @@ def test_liveness_is_green_before_anything_is_owned() -> None:
 
 
 def test_a_slow_start_is_alive_for_ten_minutes() -> None:
-    """Compiling may take longer than the loop may stand still later; a start that never ends is dead all the same."""
+    """Compiling may take longer than the loop may take later; a start that never ends is dead all the same."""
     clock = Clock()
     shown = Dashboard(HttpConfig("127.0.0.1", 0), IDENTITY, clock, time.time)
 
@@ -205,17 +205,17 @@ def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     with WatchedBench(tmp_path / "log") as stage:
         connection = http.client.HTTPConnection("127.0.0.1", int(stage.dashboard.url.split(":")[-1].strip("/")))
         connection.request("HEAD", "/")
-        answer = connection.getresponse()
-        body = answer.read()
+        response = connection.getresponse()
+        body = response.read()
         connection.close()
 
-    policy = answer.getheader("Content-Security-Policy") or ""
+    policy = response.getheader("Content-Security-Policy") or ""
     assert body == b""
-    assert int(answer.getheader("Content-Length") or 0) > 1000
+    assert int(response.getheader("Content-Length") or 0) > 1000
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
     assert "connect-src 'self'" in policy
-    assert answer.getheader("Cache-Control") == "no-store"
+    assert response.getheader("Cache-Control") == "no-store"
 
 
 def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
     """Other models are distinguished with a sentence."""
     with WatchedBench(tmp_path / "log", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
-        answer = stage.get("boundary?partition=0")
+        response = stage.get("boundary?partition=0")
 
-    assert answer == (404, "a boundary is drawn for 2 features; this model has 3\n")
+    assert response == (404, "a boundary is drawn for 2 features; this model has 3\n")
 
 
 def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
     with WatchedBench(tmp_path / "log", 2) as stage:
         stage.send([b"rubbish"] * 1200)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
-        answer = stage.get("boundary?partition=0")
+        response = stage.get("boundary?partition=0")
 
-    assert answer == (404, "partition 0 is paused: its model is not at hand\n")
+    assert response == (404, "partition 0 is paused: its model is not at hand\n")
 
 
 @pytest.mark.slow
@@ -268,7 +268,7 @@ def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:
         stage.wait_for(handled(10))
         opened.clear()
         stage.wait_for(lambda status: status["loop_age_s"] > 0.2)
-        answer = stage.get("boundary?partition=0")
+        response = stage.get("boundary?partition=0")
         opened.set()
 
-    assert answer == (503, "the worker is busy; ask again\n")
+    assert response == (503, "the worker is busy; ask again\n")

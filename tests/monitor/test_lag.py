@@ -98,7 +98,7 @@ def test_events_with_old_times_are_not_late_by_those(scene: Scene) -> None:
 
 
 def test_a_partition_that_does_not_move_is_judged_by_its_next_event(scene: Scene) -> None:
-    """A stalled partition shows the age of the very event it stands before."""
+    """A stalled partition shows the age of the very event it waits at."""
     scene.feed(10, age_s=300)
     scene.stand_at(4)
     first = scene.lag()

@@ -86,7 +86,7 @@ def test_an_open_transaction_holds_the_end_back_and_is_called_stuck_in_time(plac
 
 
 def test_a_transaction_that_a_restore_waits_for_is_named(place: KafkaPlace) -> None:
-    """A partition that is being restored stands nowhere yet; what holds its checkpoints back is said all the same."""
+    """A partition that is being restored has no position yet; what holds its checkpoints back is reported."""
     producer = upstream(place, place.topics.checkpoints)
     owned = {0: PartitionStatus(0, Phase.RESTORING, time.monotonic())}
     looking = LagWatch(place.log, lambda: owned, time.monotonic, time.time, StuckWatch(place.topics, 0.0))

@@ -84,7 +84,7 @@ def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: P
 
     assert away.startswith("▲ disconnected")
     assert cards == 2
-    # Requests while nobody answered are the only complaints.
+    # Requests while nobody responded are the only complaints.
     assert [text for text in browser.console if not any(word in text for word in _AWAY)] == []
 
 

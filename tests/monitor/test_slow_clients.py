@@ -22,7 +22,7 @@ REQUEST = b"GET /livez HTTP/1.1\r\nHost: worker\r\nX-Padding: " + b"x" * 10_000
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Where a dashboard without a worker answers."""
+    """Where a dashboard without a worker serves."""
     shown = Dashboard(HttpConfig("127.0.0.1", 0), IDENTITY, time.monotonic, time.time)
     shown.start()
     yield int(shown.url.split(":")[-1].strip("/"))

@@ -78,7 +78,7 @@ def test_a_partition_must_be_live_before_the_worker_is_ready(board: StatusBoard,
 
 
 def test_a_member_without_partitions_is_ready_once_it_knows(board: StatusBoard, clock: Clock) -> None:
-    """A standby is ready when the group has answered, or has had ten seconds to."""
+    """A standby is ready when the group has responded, or has had ten seconds to."""
     board.polled()
     joining = ready(board, clock)
     clock.wait(10)
@@ -120,7 +120,7 @@ def test_a_reset_is_waited_out_like_a_rebalance(board: StatusBoard, clock: Clock
 
 
 def test_a_paused_partition_does_not_hold_up_a_rollout(board: StatusBoard, clock: Clock) -> None:
-    """It waits for an operator, whom an alert tells; the reason is kept."""
+    """It waits for an operator, whom an alert calls; the reason is kept."""
     bring_up(board, 0)
     board.restoring(1)
     board.paused(1, "snapshot damaged")
@@ -165,12 +165,12 @@ def test_the_checkpoint_ages_only_while_events_are_not_covered(board: StatusBoar
     bring_up(board, 0)
     clock.wait(50)
     board.observed(reading(next_offset=10, saved_offset=0), 0)
-    behind = board._get(0)
+    late = board._get(0)
     board.observed(reading(next_offset=10, saved_offset=10), 500)
     covered = board._get(0)
     clock.wait(50)
 
-    assert behind.checkpoint_age(clock.now) == 100.0
+    assert late.checkpoint_age(clock.now) == 100.0
     assert covered.checkpoint_age(clock.now) == 0.0
     assert replace(covered, reading=None).checkpoint_age(clock.now) == 0.0
 

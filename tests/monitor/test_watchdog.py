@@ -122,7 +122,7 @@ def test_a_standstill_ends_with_a_beat_and_leaves_out_suspensions() -> None:
 
 
 def test_a_stopped_watchdog_does_nothing() -> None:
-    """After `stop` a loop may stand still: the worker is on its way out."""
+    """After `stop` a loop may stop: the worker is on its way out."""
     codes: list[int] = []
     watchdog = Watchdog(Pulse(time.monotonic), 0.2, 60.0, io.StringIO(), time.monotonic, codes.append)
     watchdog.start()

@@ -11,7 +11,7 @@ NEVER_S = 3600.0
 
 
 class AliveWorker(WorkerCommand):
-    """`tests.operations.alive_worker`: the worker with limits of its own for how long the loop may stand still."""
+    """`tests.operations.alive_worker`: the worker with limits of its own for how long a turn may take."""
 
     limits = (NEVER_S, NEVER_S, NEVER_S)
     held = False
@@ -47,5 +47,5 @@ def held(site: Site, slot: str, start_s: float, max_age_s: float, stuck_s: float
 
 
 def _quick(site: Site, slot: str) -> dict[str, Any]:
-    """It leaves the group when it stops, and soon gives up on a broker that does not answer."""
+    """It leaves the group when it stops, and soon gives up on a broker that does not respond."""
     return {**site.settings(slot)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}

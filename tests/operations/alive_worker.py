@@ -1,6 +1,6 @@
 """A worker with short limits: `python -m tests.operations.alive_worker SETTINGS.yaml START_S MAX_AGE_S STUCK_S [held]`.
 
-Everything is as in `npstream run`, but for how long the start may take and the loop may stand still.
+Everything is as in `npstream run`, except how long the start and a turn may take.
 SIGUSR1 makes the next poll of the broker hang forever, as a client call might. A held worker stays
 in its start, as one that compiles, until SIGUSR2.
 """

@@ -95,12 +95,12 @@ class WorkerCommand:
 
     @property
     def url(self) -> str:
-        """Where the present life answers."""
+        """Where the present life serves HTTP."""
         address: str = self.lines("starting")[-1]["page"]
         return address
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status code and body of an answer."""
+        """Status code and body of a response."""
         return get(self.url + path)
 
     def status(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class WorkerCommand:
         patience.wait_until(condition, what, timeout_s, check_alive)
 
     def wait_started(self, lives: int = 1) -> None:
-        """Wait until it answers HTTP, in its n-th life."""
+        """Wait until it serves HTTP, in its n-th life."""
         self.wait_for(lambda: len(self.lines("starting")) >= lives, "the worker to start")
 
     def said(self) -> str:
@@ -130,9 +130,9 @@ class WorkerCommand:
 
 
 def get(url: str) -> tuple[int, str]:
-    """Status code and body of an answer."""
+    """Status code and body of a response."""
     try:
-        with urllib.request.urlopen(url, timeout=_HTTP_S) as answer:
-            return answer.status, answer.read().decode()
+        with urllib.request.urlopen(url, timeout=_HTTP_S) as response:
+            return response.status, response.read().decode()
     except urllib.error.HTTPError as refusal:
         return refusal.code, refusal.read().decode()

@@ -1,4 +1,4 @@
-"""A probe that asks again and again, as an orchestrator does, and remembers every answer."""
+"""A probe that asks again and again, as an orchestrator does, and remembers every response."""
 
 import threading
 from collections.abc import Callable
@@ -32,5 +32,5 @@ class Probe:
                 self.responses.append((0, str(error)))
 
     def reds(self) -> list[tuple[int, str]]:
-        """Every answer that was not 200."""
+        """Every response that was not 200."""
         return [response for response in self.responses if response[0] != 200]

@@ -57,18 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         try:
             broker.start()
-            samples = soak(Site(broker.bootstrap, Path(scratch) / "site", partitions=2), options.minutes, tell)
+            samples = soak(Site(broker.bootstrap, Path(scratch) / "site", partitions=2), options.minutes, report)
         finally:
             broker.close()
     return judge(samples)
 
 
-def soak(site: Site, minutes: float, tell: Callable[[Sample], None]) -> list[Sample]:
-    """Feed two partitions for so long, with a guest that comes and goes; answer what was seen of the host."""
+def soak(site: Site, minutes: float, report: Callable[[Sample], None]) -> list[Sample]:
+    """Feed two partitions for so long, with a guest that comes and goes, and return what was seen of the host."""
     host, guest = site.worker("host"), site.worker("guest", kafka=dynamic(site, "guest"))
     try:
         host.start().wait_started()
-        return _watch(site, host, guest, minutes, tell)
+        return _watch(site, host, guest, minutes, report)
     finally:
         site.close()
 
@@ -79,7 +79,7 @@ def dynamic(site: Site, slot: str) -> dict[str, object]:
 
 
 def _watch(
-    site: Site, host: WorkerCommand, guest: WorkerCommand, minutes: float, tell: Callable[[Sample], None]
+    site: Site, host: WorkerCommand, guest: WorkerCommand, minutes: float, report: Callable[[Sample], None]
 ) -> list[Sample]:
     began = time.monotonic()
     sampled, changed, turn = began - SAMPLE_S, began, 0
@@ -95,7 +95,7 @@ def _watch(
         if now - sampled >= SAMPLE_S:
             sampled = now
             samples.append(look(host, (now - began) / 60))
-            tell(samples[-1])
+            report(samples[-1])
         host.get("metrics")  # as Prometheus would
         time.sleep(TURN_S)  # the rate of the feed
     return samples
@@ -123,7 +123,7 @@ def look(worker: WorkerCommand, minute: float) -> Sample:
     )
 
 
-def tell(sample: Sample) -> None:
+def report(sample: Sample) -> None:
     """One line of the table."""
     print(
         f"{sample.minute:6.1f} min  {sample.rss_mb:8.1f} MB  {sample.fds:4d} fds  {sample.threads:3d} threads  "

@@ -1,4 +1,4 @@
-"""Looking at the group: what is read from an answer, and that looking never costs the process."""
+"""Looking at the group: what is read from a response, and that looking never costs the process."""
 
 import subprocess
 import sys
@@ -102,7 +102,7 @@ def test_asking_outlives_brokers_that_go_away(private_kafka: JarKafka) -> None:
     askers = [_asker(private_kafka.bootstrap) for _ in range(2)]
     for _ in range(_KILLS):
         for asker in askers:
-            _tell(asker, "ask\n")
+            _send_line(asker, "ask\n")
         assert [_line(asker) for asker in askers] == ["begun\n"] * 2
         private_kafka.kill()
         assert [_line(asker) for asker in askers] == ["done\n"] * 2
@@ -120,7 +120,7 @@ def _asker(bootstrap: str) -> subprocess.Popen[str]:
     )
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> None:
+def _send_line(process: subprocess.Popen[str], line: str) -> None:
     assert process.stdin is not None
     process.stdin.write(line)
     process.stdin.flush()

@@ -115,7 +115,7 @@ def test_the_least_rights_are_enough(tenant: Tenant) -> None:
     published = [len(list(log.read(channel, 0, 0, 2**40))) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
     log.close()
     assert code == exits.OK
-    assert [answer[0] for answer in shown] == [200] * 5
+    assert [response[0] for response in shown] == [200] * 5
     assert published == [39, 1]
     assert restarted.lines("assigned")[1]["checkpoint"] == 40
     assert tenant.password not in "".join(body for _, body in shown)
