@@ -19,7 +19,7 @@ from tests.registry.values import avro_writer, register
 FEATURES: dict[str, Any] = {
     "amount": {"number": "amount", "scale": "log"},
     "velocity": {"number": "velocity_1h"},
-    "device_score": {"number": "device_score"},
+    "device_score": {"number": "device_score", "missing": "allow"},
     "country": {"category": "card.country"},
     "mcc": {"category": "merchant_mcc", "buckets": 256},
     "three_ds": {"flag": "auth.three_ds"},
@@ -91,7 +91,7 @@ PROTOBUF = [
 def payments(count: int, seed: int = 0) -> list[dict[str, Any]]:
     """Payments, a fifth of them fraud, as documents with Python's own types; the versions take turns."""
     random = Random(seed)
-    return [_payment(number, random) for number in range(count)]
+    return [_with_gaps(_payment(number, random), number) for number in range(count)]
 
 
 def _payment(number: int, random: Random) -> dict[str, Any]:
@@ -108,6 +108,12 @@ def _payment(number: int, random: Random) -> dict[str, Any]:
         "fraud": fraud,
     }
     return payment
+
+
+def _with_gaps(payment: dict[str, Any], number: int) -> dict[str, Any]:
+    """Some merchants and scores are missing; the first version of the schema requires a score."""
+    gone = (["device_score"] if number % 3 and number % 7 == 1 else []) + (["merchant_mcc"] if number % 10 == 4 else [])
+    return payment | dict.fromkeys(gone)
 
 
 Write = Callable[[dict[str, Any], int], bytes]

@@ -145,7 +145,7 @@ def test_an_outage_of_the_registry_is_waited_for(server: RegistryServer, tmp_pat
     """The session starts again until the registry is back; then everything is decided, nothing a dead letter."""
     write = avro_payments(server.url, "payments")
     stage = StageOfOutage(settings_for("avro", server.url), tmp_path)
-    stage.send([Message(b"k", write(payment, 0), [], 1) for payment in payments(60)])
+    stage.send([Message(b"k", write(payment, 0), [], 1) for payment in payments(180)[::3]])
     server.stop()
     watch = stage.watched_by(server)
 
