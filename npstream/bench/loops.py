@@ -31,7 +31,7 @@ _END_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSpec:
-    """One run of one loop. With `ends` it runs to those offsets, else until it is told to stop."""
+    """One run of one loop. With `ends` it runs to those offsets, else until it is stopped."""
 
     kind: LoopKind
     kafka: KafkaConfig

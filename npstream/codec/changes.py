@@ -3,7 +3,7 @@
 One record per change in the checkpoint topic, under a key of its own, so that
 compaction keeps them all and an audit knows every change. The value is JSON
 with sorted keys: {"new": {...}, "offset": n, "old": {...}}. A partition's first
-start leaves one too, with nothing in `old`: it tells where the partition began.
+start leaves one too, with nothing in `old`: it says where the partition began.
 """
 
 from collections.abc import Mapping

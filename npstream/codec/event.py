@@ -144,7 +144,7 @@ class Decoded:
 
     `kinds` are `Kind` values. `ids` holds None where the event names none. `x`
     is float32[n, d] and `score` float64[n], zero in rows without them; `y` is
-    int8[n], 0 when unknown. `errors` tells for each bad row what is wrong with
+    int8[n], 0 when unknown. `errors` says for each bad row what is wrong with
     it; `bad_ids` holds the ids of bad rows that somebody may await a decision
     for: not those of labels.
     """

@@ -49,7 +49,7 @@ class History:
 
     @property
     def newest(self) -> Kept | None:
-        """The snapshot with the most behind it."""
+        """The snapshot with the highest offset."""
         return self.snapshots[-1] if self.snapshots else None
 
     @property

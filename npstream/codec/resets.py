@@ -19,7 +19,7 @@ How = Literal["rollback", "recover", "fresh", "kept"]
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The partition stood at `origin` and goes on at `to`.
+    """The partition was at `origin` and goes on at `to`.
 
     how   `rollback`: as it was at `to`; `recover`: as it was when the offset was lost;
           `fresh`: with a new model; `kept`: with the model it had, events in between are never learned

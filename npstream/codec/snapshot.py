@@ -13,7 +13,7 @@ Integers are unsigned little-endian. The header holds `group`, `topic`,
 `topic_id`, `partition`, `slot` (the ring place), `next_offset`, `params` (in full), `meta` (counters and
 whatever else is small) and `blobs`, the list of [name, length]. Every future
 format keeps magic, version and CRC in their places, so that an old reader can
-tell a newer snapshot from a broken one. Equal snapshots have equal bytes.
+distinguish a newer snapshot from a broken one. Equal snapshots have equal bytes.
 """
 
 import struct
@@ -39,7 +39,7 @@ class Snapshot:
 
     `params` and `meta` are JSON values with text keys; `blobs` are raw bytes by
     name, whose order is kept. `ring_place` is its place in the ring of kept snapshots.
-    `topic_id` tells the topic from one that is created later under its name;
+    `topic_id` distinguishes the topic from one that is created later under its name;
     empty where the log has no such ids.
     """
 

@@ -1,4 +1,4 @@
-"""The `model` section: the fields of `Params`, which checks them itself and tells all problems at once."""
+"""The `model` section: the fields of `Params`, which checks them itself and reports all problems at once."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -75,7 +75,7 @@ def _words(detail: ErrorDetails) -> str:
 
 
 def _below(path: str, text: str) -> Problem:
-    """A problem told with a path of its own, or about the section itself."""
+    """A problem reported with a path of its own, or about the section itself."""
     name, colon, rest = text.partition(": ")
     if colon and " " not in name:
         return Problem(f"{path}.{name}" if path else name, rest)

@@ -10,7 +10,7 @@ class Section(BaseModel):
 
 
 class Problems(ValueError):
-    """Several problems found by one check of a section, each told with its path below that section."""
+    """Several problems found by one check of a section, each reported with its path below that section."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))

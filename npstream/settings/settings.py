@@ -38,7 +38,7 @@ def _allow_off(schema: dict[str, Any]) -> None:
 
 
 class Settings(Section):
-    """Everything a worker is told. Immutable; secrets are masked in its repr."""
+    """All settings of a worker. Immutable; secrets are masked in its repr."""
 
     kafka: KafkaSection | None = None
     """A Kafka cluster; either this or `embedded`."""

@@ -1,4 +1,4 @@
-"""How large a partition's state can grow, told before it does."""
+"""How large a partition's state can grow, computed before it does."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -100,7 +100,7 @@ def _value(text: str, name: str) -> Any:
 def interpolated(value: Any, env: Mapping[str, str], path: str = "") -> tuple[Any, list[Problem]]:
     """The value with `${NAME}` and `${file:/path}` replaced in all texts, and what could not be.
 
-    `$${` stands for `${` itself. A text that could not be completed stays as it was.
+    `$${` means `${` itself. A text that could not be completed stays as it was.
     """
     if isinstance(value, dict):
         pairs = {key: interpolated(item, env, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
