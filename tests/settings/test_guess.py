@@ -33,7 +33,7 @@ def test_a_guess_from_payments_reads_them() -> None:
     assert section["features"] == {
         "amount": {"number": "amount", "scale": "log"},
         "velocity_1h": {"number": "velocity_1h"},
-        "device_score": {"number": "device_score"},
+        "device_score": {"number": "device_score", "missing": "allow"},
         "card_country": {"category": "card.country", "buckets": 64},
         "card_bin": {"category": "card.bin", "buckets": 64},
         "merchant_mcc": {"category": "merchant_mcc", "buckets": 64},
