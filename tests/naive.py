@@ -7,6 +7,7 @@ paper) and not from the kernel. Nothing here is shared with `npstream.model`.
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -284,6 +285,13 @@ class Markers:
         return float(lower[-1] if value >= marks[14] and lower else value)
 
 
+@cache
+def hash_of(seed: int, code: int, place: int) -> int:
+    """One word for a category at a place: the same in every partition."""
+    key = mix(mix((seed + _GOLDEN) % _WORD) ^ ((_WORD - 1) * _GOLDEN % _WORD))
+    return mix(mix((key + (code + 1) * _GOLDEN) % _WORD) ^ (place * _GOLDEN % _WORD))
+
+
 class Tables:
     """A table of cells for each column and 64 ferns: tables of 32 cells that five comparisons choose from.
 
@@ -299,8 +307,9 @@ class Tables:
         sizes = [17] * len(self.numbers) + [params.buckets[i] for i in self.categories] + [32] * 64
         self.cells = [np.zeros(size, np.float32) for size in sizes]
         self.acc = [np.zeros(size, np.float32) for size in sizes]
-        # bits[b][f]: bit b of fern f looks at a column (an index into self.columns) at a level
-        self.bits = [[self._bit() for _ in range(64)] for _ in range(5)]
+        # Bit b of fern f looks at column[b, f] (an index into self.columns) at level[b, f].
+        drawn = np.array([[self._bit() for _ in range(64)] for _ in range(5)])
+        self.column, self.level = drawn[:, :, 0].astype(int), drawn[:, :, 1]
         self.limits = np.zeros((5, 64), np.float32)
 
     def _column(self) -> int:
@@ -311,9 +320,7 @@ class Tables:
         return column, float(np.float32(0.04 + 0.92 * self.draws.uniform()))
 
     def hash(self, code: int, place: int) -> int:
-        """One word for a value at a place: the same in every partition."""
-        key = mix(mix((self.params.seed + _GOLDEN) % _WORD) ^ ((_WORD - 1) * _GOLDEN % _WORD))
-        return mix(mix((key + (code + 1) * _GOLDEN) % _WORD) ^ (place * _GOLDEN % _WORD))
+        return hash_of(self.params.seed, code, place)
 
     @staticmethod
     def code(value: float) -> int:
@@ -331,17 +338,17 @@ class Tables:
             self.hash(self.code(x[i]), len(self.numbers) + c) % self.params.buckets[i]
             for c, i in enumerate(self.categories)
         ]
-        return own + [sum(self.set(x, b, f) << b for b in range(5)) for f in range(64)]
+        bits = self.bits(x)
+        return own + [sum(int(bits[b, f]) << b for b in range(5)) for f in range(64)]
 
-    def set(self, x: Vector, b: int, f: int) -> bool:
-        """Bit b of fern f."""
-        column, level = self.bits[b][f]
-        if column < len(self.numbers):
-            number = np.float32(x[self.numbers[column]])
-            # A missing number is taken for a rare one.
-            return level >= 0.5 if np.isnan(number) else bool(number > self.limits[b, f])
-        value = self.code(x[self.columns[column]])
-        return self.hash(value, self.params.d + 64 * b + f) >= 2**63
+    def bits(self, x: Vector) -> npt.NDArray[np.bool_]:
+        """(5, 64): what every bit of every fern finds. A missing number is taken for a rare one."""
+        seen = x[self.columns].astype(np.float32)[self.column]
+        found = np.where(np.isnan(seen), self.level >= 0.5, seen > self.limits)
+        for b, f in np.argwhere(self.column >= len(self.numbers)):
+            value = self.code(x[self.columns[self.column[b, f]]])
+            found[b, f] = self.hash(value, self.params.d + 64 * int(b) + int(f)) >= 2**63
+        return found
 
     def score(self, x: Vector) -> float:
         return float(sum(float(table[i]) for table, i in zip(self.cells, self.chosen(x), strict=False)))
@@ -359,14 +366,12 @@ class Tables:
         first_full = self.markers.rows == 64
         for b in range(5):
             for f in range(64):
-                column, level = self.bits[b][f]
                 tries = 0
-                while first_full and self.constant(column) and tries < 8:
-                    column = self._column()
+                while first_full and self.constant(self.column[b, f]) and tries < 8:
+                    self.column[b, f] = self._column()
                     tries += 1
-                self.bits[b][f] = column, level
-                if column < len(self.numbers):
-                    self.limits[b, f] = np.float32(self.markers.threshold(column, level))
+                if self.column[b, f] < len(self.numbers):
+                    self.limits[b, f] = np.float32(self.markers.threshold(self.column[b, f], self.level[b, f]))
 
     def constant(self, column: int) -> bool:
         return column < len(self.numbers) and bool((self.markers.at[:, column] == self.markers.at[0, column]).all())
