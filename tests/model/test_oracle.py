@@ -18,15 +18,22 @@ Vector = npt.NDArray[np.float64]
 
 CASES = cases()
 CLOSE = 1e-9
+CLOSE_WITH_TABLES = 1e-6
+"""Cells are float32: a last bit that falls the other way once moves a score by about 1e-8."""
+
+
+def close(name: str) -> float:
+    """How near kernel and oracle must be in a case."""
+    return CLOSE_WITH_TABLES if name.startswith("plus") else CLOSE
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_kernel_follows_the_oracle(name: str, pytestconfig: pytest.Config) -> None:
-    """Over 10,000 events (1,500 in a quick run) no decision, reason or counter differs and no number by 1e-9."""
+    """Over 10,000 events (1,500 in a quick run) no decision, reason or counter differs and no number by more than `close`."""
     gap = compare(CASES[name], 1_500 if pytestconfig.getoption("--quick") else 10_000)
 
     assert gap.differing == 0
-    assert gap.largest < CLOSE
+    assert gap.largest < close(name)
 
 
 @pytest.mark.slow
@@ -47,7 +54,7 @@ def test_interpreted_kernel_follows_the_oracle() -> None:
         gaps[name] = Gap(int(rows), int(differing), float(largest))
 
     assert gaps.keys() == CASES.keys()
-    assert {name: gap for name, gap in gaps.items() if gap.differing or gap.largest >= CLOSE} == {}
+    assert {name: gap for name, gap in gaps.items() if gap.differing or gap.largest >= close(name)} == {}
 
 
 COLD = [
