@@ -20,20 +20,20 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo quick test lint kafka failover mutants jars registry soak audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover mutants jars registry compiled soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
 	$(BIN)/npstream demo
 
-quick: $(STAMP)
+quick: compiled
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n 2 --dist loadfile --quick -q $(PYTEST_ARGS)
 
 # Three processes for two cores: tests with a broker wait more than half of their time.
-test: lint jars registry
+test: lint jars registry compiled
 	$(BIN)/pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(STAMP)
@@ -69,6 +69,10 @@ jars: $(STAMP)
 # Compiles the tests' schema registry; does nothing when it is there already.
 registry: $(STAMP)
 	$(BIN)/python -m tests.registry
+
+# Once for all processes of a test run, which would each compile it at the same time; a second when it is done already.
+compiled: $(STAMP)
+	$(BIN)/python deploy/warm.py
 
 # The build backend is in the lock too, hence no build isolation: nothing unhashed is ever installed.
 $(STAMP): $(LOCK) pyproject.toml

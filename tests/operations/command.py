@@ -118,7 +118,11 @@ class WorkerCommand:
         def check_alive() -> None:
             assert self.running, f"{self.name} ended while waiting for {what}\n{self.said()}"
 
-        patience.wait_until(condition, what, timeout_s, check_alive)
+        try:
+            patience.wait_until(condition, what, timeout_s, check_alive)
+        except TimeoutError as error:
+            error.add_note(self.said())
+            raise
 
     def wait_started(self, lives: int = 1) -> None:
         """Wait until it serves HTTP, in its n-th life."""

@@ -79,10 +79,10 @@ def test_a_hanging_loop_turns_liveness_red_and_ends_the_worker(site: Site) -> No
 def test_a_slow_start_is_neither_red_nor_ended(site: Site) -> None:
     """A start that takes longer than a turn may take later is let alone, and the worker then works."""
     # Long enough for the first turn on a busy machine: one that took longer would rightly be ended.
-    worker = held(site, "worker", NEVER_S, max_age_s=40.0, stuck_s=60.0)
+    worker = held(site, "worker", NEVER_S, max_age_s=15.0, stuck_s=20.0)
     worker.start().wait_started()
     with Probe(lambda: worker.get("livez")) as probe:
-        worker.wait_for(lambda: worker.status()["loop_age_s"] > 65.0, "the start to outlast every other limit")
+        worker.wait_for(lambda: worker.status()["loop_age_s"] > 21.0, "the start to outlast every other limit")
         starting = worker.get("startz")
     worker.go_on()
     worker.wait_for(lambda: worker.get("startz")[0] == 200, "the loop to turn")
