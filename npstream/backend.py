@@ -18,7 +18,7 @@ from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log, StateReader
-from npstream.records import Channel
+from npstream.records import Topics
 from npstream.schemas import Schemas
 from npstream.secrets import Secrets
 from npstream.settings import EmbeddedSection, KafkaSection, Settings
@@ -192,7 +192,7 @@ class EmbeddedBackend:
 
     def plan_topics(self, partitions: int | None, replication: int | None, retention_hours: int | None) -> TopicPlan:
         count = partitions or self._section.partitions
-        action = f"make {self._path} with {plural(count, 'partition')} in each of the four topics"
+        action = f"make {self._path} with {plural(count, 'partition')} in each of the topics"
         return _with_schemas(self._schemas, [action], lambda: create_topics(self._path, self._topics, count))
 
     def partition_config(self) -> PartitionConfig:
@@ -214,7 +214,7 @@ class EmbeddedBackend:
                     found += check_pages(name, file.quick_check())
                 log = self._schemas.in_log(file)
                 patient = Patient(log, state, self._section.group, self._topics, self.partition_config())
-                with progress("records", _count_records(log)) as advance:
+                with progress("records", _count_records(log, self._topics)) as advance:
                     found += examine_file(patient, how, advance)
         except StateCorrupt as error:
             found.append(Finding("error", name, str(error), RESTORE))
@@ -249,6 +249,6 @@ def _registry_secrets(settings: Settings) -> list[str]:
     return [section.secret() or ""] if section is not None else []
 
 
-def _count_records(log: Log) -> int:
-    places = [(channel, partition) for channel in Channel for partition in range(log.partitions(channel))]
+def _count_records(log: Log, topics: Topics) -> int:
+    places = [(channel, partition) for channel in topics.channels() for partition in range(log.partitions(channel))]
     return sum(ends.stable - ends.begin for ends in log.all_ends(places).values())

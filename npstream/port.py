@@ -8,10 +8,11 @@ runs over both.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, Protocol
 
 from npstream.errors import StateCorrupt
-from npstream.records import Batch, Channel, Headers, KeyValue, Phase, Pointer, Position, Record, Share
+from npstream.records import Batch, Channel, Headers, KeyValue, LabelsWanted, Phase, Pointer, Position, Record, Share
 
 Start = Literal["earliest", "latest"] | int
 """Where a partition without state begins: an end of the log, or a timestamp in ms."""
@@ -59,11 +60,28 @@ class Ends:
 
 
 Place = tuple[Channel, int]
-"""A partition of one of the four topics."""
+"""A partition of one of the topics."""
+
+LABELS_MAX = 5_000
+"""Most labels that are merged with one batch of a partition: bounds memory, and is far more than come in a turn."""
+NEAR_END = 100
+"""A partition with so few events left to read has caught up, whatever the marks of transactions at the end."""
+
+
+def due_labels(labels: Sequence[Record], moment_ms: int, events_left: int) -> Sequence[Record]:
+    """Those of the labels at hand that come before a batch: all when there is hardly an event left to read.
+
+    While there is, only labels that are not younger than the batch: the others
+    are mostly about events that have not been read yet. No order is wrong, since
+    the one that was taken is recorded; this one forgets the fewest labels.
+    """
+    if events_left <= NEAR_END:
+        return labels
+    return list(takewhile(lambda label: label.timestamp_ms <= moment_ms, labels))
 
 
 class Broker(Protocol):
-    """Exactly-once access to the four topics for one worker.
+    """Exactly-once access to the topics for one worker.
 
     Raises `Retryable` for anything unclear (the worker then calls `abandon` and
     builds a new one), `Refused` when the records themselves may be the cause, and
@@ -89,7 +107,15 @@ class Broker(Protocol):
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         """Begin a commit; what it returns, called once, waits for its end and returns or raises what `commit` does.
 
-        The caller may compute in the meantime, but must ask nothing of the broker except `abandon`.
+        The caller may compute in the meantime, but must ask nothing of the broker except `read_labels` and `abandon`.
+        """
+
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        """Labels that come before a batch of each partition just polled, as `due_labels` says; at most `LABELS_MAX`.
+
+        Nothing where there is no labels topic. Does not move on by itself: what is
+        wanted next says what was taken. Waits a moment for labels of a partition
+        that lags. Calls the listener's `on_failed` for one whose labels are gone.
         """
 
     def close(self, timeout_s: float) -> None:
@@ -108,8 +134,8 @@ class Log(Protocol):
     def partitions(self, channel: Channel) -> int:
         """Partition count; raises `Fatal` naming the topic when it does not exist."""
 
-    def topic_id(self) -> str:
-        """Distinguishes the events topic from one created later under its name; empty where the log has no such ids."""
+    def topic_id(self, channel: Channel = Channel.EVENTS) -> str:
+        """Distinguishes a topic from one created later under its name; empty where the log has no such ids."""
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""

@@ -37,13 +37,41 @@ class Batch(NamedTuple):
     records: list[Record]
 
 
+class Merge(NamedTuple):
+    """Records of the labels topic, at least one: learned just before the first observation at or after offset `before`.
+
+    Two logs have no common order. Whoever reads them makes one by such merges, and it is recorded.
+    """
+
+    before: int
+    records: Sequence[Record]
+
+    @property
+    def next_label(self) -> int:
+        """The offset after the last of them."""
+        return self.records[-1].offset + 1
+
+
+class LabelsWanted(NamedTuple):
+    """What must be known of a partition to read the labels that come before a batch of its events.
+
+    `next_label` is the offset in the labels topic, 0: its first record, whatever
+    its offset; `moment_ms` the time of the batch's first event.
+    """
+
+    partition: int
+    next_label: int
+    moment_ms: int
+
+
 class Channel(IntEnum):
-    """Which of npstream's four topics is meant."""
+    """Which of npstream's four topics is meant, or that of the labels, where there is one."""
 
     EVENTS = 0
     DECISIONS = 1
     DEAD_LETTERS = 2
     CHECKPOINTS = 3
+    LABELS = 4
 
 
 class Phase(StrEnum):
@@ -64,16 +92,32 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """The names of the four topics."""
+    """The names of the four topics, and of the one that labels come on, None when they come with the events."""
 
     events: str
     decisions: str
     dead_letters: str
     checkpoints: str
+    labels: str | None = None
 
-    def names(self) -> tuple[str, str, str, str]:
+    def names(self) -> tuple[str, ...]:
         """The names in the order of `Channel`, so that `names()[channel]` is a topic."""
-        return self.events, self.decisions, self.dead_letters, self.checkpoints
+        own = self.events, self.decisions, self.dead_letters, self.checkpoints
+        return own if self.labels is None else (*own, self.labels)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Those that have a topic, in the order of `names`."""
+        return tuple(Channel)[: len(self.names())]
+
+    def misplaced_labels(self, counts: Sequence[int]) -> str | None:
+        """Why the labels topic cannot be merged with the events partition by partition; `counts` by `Channel`."""
+        if self.labels is None or counts[Channel.LABELS] <= counts[Channel.EVENTS]:
+            return None
+        return (
+            f"labels.topic {self.labels!r} has {plural(counts[Channel.LABELS], 'partition')}, {self.events!r} has "
+            f"{counts[Channel.EVENTS]}: a label must be on the partition number of its event. Copy the labels to a "
+            "topic with as many by `npstream route-labels`, and name that one"
+        )
 
     def too_narrow(self, counts: Sequence[int]) -> list[tuple[str, str]]:
         """Topics with fewer partitions than the events topic, each with that in words; `counts` by `Channel`."""
@@ -124,12 +168,33 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelPosition:
+    """How far the labels topic is learned, and how it was merged with the events since the newest snapshot.
+
+    `saved` is the label offset of that snapshot. Each merge is the offset of the
+    observation it came before, and the label offset it reached.
+    """
+
+    saved: int
+    merges: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def next_label(self) -> int:
+        """Labels below this offset are learned."""
+        return self.merges[-1][1] if self.merges else self.saved
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
-    """A partition's committed progress: everything below `next_offset` is decided."""
+    """A partition's committed progress: everything below `next_offset` is decided.
+
+    `labels` is None where labels have no topic of their own.
+    """
 
     next_offset: int
     pointer: Pointer
     proof: Proof
+    labels: LabelPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)

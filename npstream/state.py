@@ -13,7 +13,7 @@ from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionProcessor
 from npstream.port import Log, StateReader
-from npstream.records import Channel, KeyValue, Position
+from npstream.records import Channel, KeyValue, LabelPosition, Merge, Position
 
 
 def committed_snapshot(state: StateReader, group: str, topic: str, partition: int, position: Position) -> Snapshot:
@@ -47,3 +47,46 @@ def processor_of(snapshot: Snapshot, topic_id: str = "") -> PartitionProcessor:
     """
     check_topic(snapshot, topic_id)
     return PartitionProcessor.from_snapshot(replace(snapshot, topic_id=topic_id or snapshot.topic_id))
+
+
+def check_label_topic(processor: PartitionProcessor, label_topic_id: str) -> None:
+    """Raise `StateCorrupt` when the labels were learned from another topic of the same name; else remember which."""
+    if processor.label_topic_id and label_topic_id and processor.label_topic_id != label_topic_id:
+        assert processor.config.label_topic is not None
+        raise StateCorrupt(
+            f"{processor.config.label_topic.name}/{processor.partition}: the labels topic was deleted and created "
+            f"again since label offset {processor.next_label} was learned: offsets of the old one mean nothing in the "
+            f"new one. {label_remedy(processor.partition)}"
+        )
+    processor.label_topic_id = label_topic_id or processor.label_topic_id
+
+
+def label_remedy(partition: int) -> str:
+    """How to go on when labels are gone that were to be read."""
+    return (
+        f"Stop the workers, then go on with the labels that are there by `npstream reset --partition {partition} "
+        "--to OFFSET --keep-model --execute`, with the committed offset, which `npstream lag` shows"
+    )
+
+
+def merges_of(log: Log, partition: int, labels: LabelPosition, name: str) -> list[Merge]:
+    """The merges since a snapshot, with their records. Raises `StateCorrupt` when one of those is gone."""
+    if not labels.merges:
+        return []
+    begin = log.ends(Channel.LABELS, partition).begin
+    records = log.read(Channel.LABELS, partition, labels.saved, labels.next_label)
+    merges = []
+    for before, next_label in labels.merges:
+        taken = []
+        for record in records:
+            taken.append(record)
+            if record.offset >= next_label - 1:
+                break
+        if not taken or taken[-1].offset != next_label - 1 or 0 < labels.saved < begin:
+            raise StateCorrupt(
+                f"{name}: label records from offset {labels.saved} to {next_label - 1} were learned and must be "
+                f"replayed, and some of them are gone: their retention was too short, or the topic was deleted. "
+                f"Roll back to a later checkpoint, or start the partition over. {label_remedy(partition)}"
+            )
+        merges.append(Merge(before, taken))
+    return merges

@@ -32,7 +32,7 @@ from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.embedded import create_topics
 from npstream.observe import Observer
 from npstream.port import Broker, FinishCommit, Listener, Log, StateReader
-from npstream.records import Batch, Channel, Headers, KeyValue, Pointer, Position, Record, Share
+from npstream.records import Batch, Channel, Headers, KeyValue, LabelsWanted, Pointer, Position, Record, Share
 from npstream.settings import Settings, from_mapping
 from npstream.settings.source import read_yaml
 from npstream.worker import Worker
@@ -209,6 +209,10 @@ class MortalBroker:
         pointers = finish()
         self._step()
         return pointers
+
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        self._step()
+        return self._broker.read_labels(wanted)
 
     def close(self, timeout_s: float) -> None:
         self._broker.close(timeout_s)

@@ -9,7 +9,7 @@ from npstream.codec.decoder import EventDecoder
 from npstream.kafka import KafkaBroker
 from npstream.model import Model
 from npstream.port import FinishCommit, Listener
-from npstream.records import Batch, Pointer, Share
+from npstream.records import Batch, LabelsWanted, Pointer, Record, Share
 from npstream.worker import PartitionTask
 
 STAGES = ("consume", "decode", "learn", "encode", "produce", "commit")
@@ -115,6 +115,13 @@ class TimedBroker:
         self.ended, self.cpu_s = time.perf_counter(), time.process_time() - self._busy
         self._watch.add("publish", self.ended - began)
         return pointers
+
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        """Read labels; counts as reading."""
+        began = time.perf_counter()
+        found = self._broker.read_labels(wanted)
+        self._watch.add("consume", time.perf_counter() - began)
+        return found
 
     def close(self, timeout_s: float) -> None:
         """Leave."""

@@ -25,4 +25,5 @@ def past_of(settings: "Settings", log: "Log", partition: int) -> "Past":
     from npstream import app
     from npstream.history.rebuild import read_past
 
-    return read_past(log, settings.group, settings.topic_names().events, partition, app.seed_of(settings))
+    topics = settings.topic_names()
+    return read_past(log, settings.group, topics.events, partition, app.seed_of(settings), topics.labels)

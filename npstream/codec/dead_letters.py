@@ -10,6 +10,9 @@ it was sent back keeps its history:
     npstream-partition   partition, in decimal,
     npstream-offset      offset, in decimal
 
+A sixth, `npstream-before`, follows on dead letters of the labels topic: the
+offset of the event that they were read before.
+
 What would not fit the topic is cut: a value beyond `VALUE_MAX_BYTES` to its
 first bytes, a key or headers beyond their bounds to nothing. Then a sixth
 header before the five, `npstream-truncated`, has the lengths and the SHA-256
@@ -21,7 +24,7 @@ from hashlib import sha256
 
 import orjson
 
-from npstream.codec.envelope import OFFSET_HEADER, published_timestamp
+from npstream.codec.envelope import BEFORE_HEADER, OFFSET_HEADER, published_timestamp
 from npstream.codec.screen import HEADERS_MAX_BYTES, KEY_MAX_BYTES, headers_bytes
 from npstream.errors import BadEvent, UsageError
 from npstream.records import UNREADABLE_HEADERS, Channel, Headers, Output, Record
@@ -60,8 +63,8 @@ class DeadLetter:
     """What was cut off, as JSON; None when the event is here as it was sent."""
 
 
-def dead_letter(record: Record, error: BadEvent, topic: str, partition: int) -> Output:
-    """The record to publish for a bad event of `topic`."""
+def dead_letter(record: Record, error: BadEvent, topic: str, partition: int, before: int | None = None) -> Output:
+    """The record to publish for a bad event of `topic`; `before` is for labels."""
     added = (
         error.reason.encode("ascii"),
         error.detail.encode("ascii", "backslashreplace")[:_DETAIL_MAX_BYTES],
@@ -71,6 +74,8 @@ def dead_letter(record: Record, error: BadEvent, topic: str, partition: int) -> 
     )
     key, value, own = _cut(record)
     headers = [*own, *zip(ADDED_HEADERS, added, strict=True)]
+    if before is not None:
+        headers.append((BEFORE_HEADER, b"%d" % before))
     return Output(Channel.DEAD_LETTERS, key, value, headers, published_timestamp(record.timestamp_ms))
 
 
@@ -101,6 +106,8 @@ def _described(content: bytes) -> dict[str, object]:
 def read_dead_letter(record: Record) -> DeadLetter:
     """Take a record of the dead-letter topic apart. Raises `UsageError` when npstream did not write it."""
     headers = tuple(record.headers)
+    if headers and headers[-1][0] == BEFORE_HEADER:
+        headers = headers[:-1]
     original, added = headers[: -len(ADDED_HEADERS)], headers[-len(ADDED_HEADERS) :]
     reason, detail, topic, partition, offset = _texts(added, record.offset)
     if not (partition.isdecimal() and offset.isdecimal()):

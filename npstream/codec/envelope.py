@@ -10,6 +10,12 @@ from npstream.records import Headers
 OFFSET_HEADER = "npstream-offset"
 """The input offset, in decimal: with it progress can be found again from the outputs alone."""
 
+LABELS_HEADER = "npstream-labels"
+"""On decisions, where labels have a topic: the offset of that topic below which labels were learned before it."""
+
+BEFORE_HEADER = "npstream-before"
+"""On dead letters of the labels topic: the offset of the observation that they were read before."""
+
 TRACE_HEADERS = (
     "traceparent",
     "tracestate",
@@ -32,10 +38,13 @@ def published_timestamp(timestamp_ms: int) -> int:
 
 
 def many_decision_headers(
-    offsets: Sequence[int], event_headers: Sequence[Headers]
+    offsets: Sequence[int], event_headers: Sequence[Headers], next_labels: Sequence[int] | None = None
 ) -> list[list[tuple[str, bytes | None]]]:
     """`decision_headers` of many events, without a look at each when none of them is traced."""
     headers: list[list[tuple[str, bytes | None]]] = [[(OFFSET_HEADER, text)] for text in cells(offsets)]
+    if next_labels is not None:
+        for made, text in zip(headers, cells(next_labels), strict=True):
+            made.append((LABELS_HEADER, text))
     names = {*map(itemgetter(0), chain.from_iterable(event_headers))} if any(event_headers) else ()
     if any(name.lower() in _TRACE_HEADERS for name in names):
         for made, own in zip(headers, event_headers, strict=True):
@@ -43,9 +52,13 @@ def many_decision_headers(
     return headers
 
 
-def decision_headers(offset: int, event_headers: Headers) -> list[tuple[str, bytes | None]]:
-    """The input offset, then the event's trace headers as they came."""
+def decision_headers(
+    offset: int, event_headers: Headers, next_label: int | None = None
+) -> list[tuple[str, bytes | None]]:
+    """The input offset, the label offset where labels have a topic, then the event's trace headers as they came."""
     headers: list[tuple[str, bytes | None]] = [(OFFSET_HEADER, b"%d" % offset)]
+    if next_label is not None:
+        headers.append((LABELS_HEADER, b"%d" % next_label))
     for header in event_headers:
         if header[0].lower() in _TRACE_HEADERS:
             headers.append(header)

@@ -62,6 +62,17 @@ class Mapping:
         )
         return EventReading(kind, event_id, [] if raw is None else self._values(raw), label)
 
+    def read_label(self, document: object) -> tuple[EventId, int]:
+        """Id and label alone, whatever else a document holds. Raises `BadEvent` when one of them is missing."""
+        if not isinstance(document, dict):
+            raise BadEvent("not_object", f"the document is {shown(document)}")
+        event_id, label = self._event_id(document), self._sign(document)
+        if event_id is None:
+            raise BadEvent("no_id", f"{self._config.id} is missing: a label needs the id of the event it belongs to")
+        if label == 0:
+            raise BadEvent("no_label", f"{self._config.label.path} is missing")
+        return event_id, label
+
     def awaited(self, document: object) -> EventId | None:
         """The id of a bad event, unless it cannot be read or the event is a label: nobody waits for those."""
         if not isinstance(document, dict):

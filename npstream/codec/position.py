@@ -4,6 +4,11 @@
 
 Compact, fixed order, about 200 of the 4096 bytes that Kafka grants. The offset
 itself travels beside the string, not inside it.
+
+Where labels have a topic, `"labels":[saved,events,labels,events,labels,...]`
+follows: the label offset of the snapshot, then each merge since as two steps,
+from observation to observation (the first from the snapshot's offset) and from
+label offset to label offset.
 """
 
 import string
@@ -11,11 +16,13 @@ import string
 import orjson
 
 from npstream.errors import StateCorrupt
-from npstream.records import Pointer, Position, Proof
+from npstream.records import LabelPosition, Pointer, Position, Proof
 
 VERSION = 1
 METADATA_MAX = 1024
 """Brokers refuse more than 4096 bytes; ours stay far below so that no broker setting matters."""
+MERGES_MAX = 3_000
+"""Bytes of merges after which a checkpoint is due, which leaves none; the broker's default limit is not reached."""
 
 _HEX = frozenset(string.hexdigits.lower())
 
@@ -31,9 +38,19 @@ def encode_position(position: Position) -> str:
         "chain": proof.chain,
         "state": proof.state,
     }
+    labels = b"" if position.labels is None else merges_text(position.labels, pointer.next_offset)
     text = orjson.dumps(fields).decode()
     assert len(text) < METADATA_MAX, text
-    return text
+    return text if position.labels is None else f'{text[:-1]},"labels":{labels.decode()}}}'
+
+
+def merges_text(labels: LabelPosition, saved_offset: int) -> bytes:
+    """The merges since the snapshot at `saved_offset`, as steps."""
+    steps, at, label = [labels.saved], saved_offset, labels.saved
+    for offset, next_label in labels.merges:
+        steps += offset - at, next_label - label
+        at, label = offset, next_label
+    return orjson.dumps(steps)
 
 
 def decode_position(next_offset: int, metadata: str) -> Position:
@@ -60,7 +77,20 @@ def _position(next_offset: int, fields: dict[str, object]) -> Position:
     if chunks < 1 or resumes_at > next_offset:
         raise ValueError("snapshot is empty or newer than the offset")
     proof = Proof(_count(fields["outputs"]), _digest(fields["chain"]), _digest(fields["state"]))
-    return Position(next_offset, Pointer(offset, chunks, ring_place, resumes_at), proof)
+    labels = _labels(fields["labels"], resumes_at) if "labels" in fields else None
+    return Position(next_offset, Pointer(offset, chunks, ring_place, resumes_at), proof, labels)
+
+
+def _labels(steps: object, saved_offset: int) -> LabelPosition:
+    if not isinstance(steps, list) or len(steps) % 2 == 0:
+        raise ValueError("labels are not an offset and pairs of steps")
+    saved, *rest = map(_count, steps)
+    merges: list[tuple[int, int]] = []
+    at, label = saved_offset, saved
+    for events, labels in zip(rest[::2], rest[1::2], strict=True):
+        at, label = at + events, label + labels
+        merges.append((at, label))
+    return LabelPosition(saved, tuple(merges))
 
 
 def _count(value: object) -> int:

@@ -13,7 +13,7 @@ from npstream.kafka.log import KafkaLog
 from npstream.kafka.topics import Alter, Create, Grow, TopicState, Wishes
 from npstream.monitor.stuck import StuckWatch, threshold_s
 from npstream.port import Place
-from npstream.records import Channel, Topics
+from npstream.records import Topics
 
 _REPLICAS = 3
 _WEEK_MIN = 7 * 24 * 60
@@ -39,6 +39,14 @@ def check_topics(admin: Admin, topics: Topics) -> list[Finding]:
             problem = f"has {action.name}={action.old}, needed is {action.new}"
         found.append(Finding("error", action.topic, problem, "run `npstream init`, which does it"))
     return found
+
+
+def check_labels(topics: Topics, states: Mapping[str, TopicState]) -> list[Finding]:
+    """The labels topic has a partition for each events partition, and no more."""
+    if topics.labels is None or not {topics.labels, topics.events} <= states.keys():
+        return []
+    problem = topics.misplaced_labels([states[name].partitions if name in states else 0 for name in topics.names()])
+    return [] if problem is None else [Finding("error", topics.labels, problem, "see the message")]
 
 
 def check_cleanup(topics: Topics, states: Mapping[str, TopicState]) -> list[Finding]:
@@ -216,7 +224,9 @@ def check_stuck(
     """Transactions that nobody ends. Waits while one is open, for as long as one may last."""
     after_s = threshold_s(config.transaction_timeout_ms)
     watch = StuckWatch(config.topics, after_s)
-    places: list[Place] = [(channel, partition) for channel in Channel for partition in range(partitions)]
+    places: list[Place] = [
+        (channel, partition) for channel in config.topics.channels() for partition in range(partitions)
+    ]
     began, ends = clock(), log.all_ends(places)
     stuck = watch.look(began, ends)
     held = {place: found.stable for place, found in ends.items() if found.stable < found.high}

@@ -36,7 +36,7 @@ def examine_file(patient: Patient, how: Round, progress: Callable[[int], None]) 
     """
     found = checkup.check_counts(patient)
     names = patient.topics.names()
-    for channel in Channel:
+    for channel in patient.topics.channels():
         for partition in range(patient.log.partitions(channel)):
             look = partial(file_checkup.check_records, patient, channel, partition, progress)
             try_look(found, f"{names[channel]}/{partition}", look)
@@ -78,6 +78,7 @@ def examine_cluster(config: KafkaConfig, poll_ms: int, patient: Patient, log: Ka
     described = _try_describe(admin, found)
     try_look(found, "brokers", lambda: settings.update(admin.broker_config()) or [])
     states = described or {}
+    found += cluster_checkup.check_labels(topics, states)
     found += cluster_checkup.check_cleanup(topics, states)
     found += cluster_checkup.check_replicas(brokers, states, settings)
     found += cluster_checkup.check_timeouts(config, poll_ms, settings)

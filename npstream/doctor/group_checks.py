@@ -34,9 +34,12 @@ class Patient:
 
 def check_counts(patient: Patient) -> list[Finding]:
     """Every output topic has a partition for each input partition."""
-    narrow = patient.topics.too_narrow([patient.log.partitions(channel) for channel in Channel])
+    counts = [patient.log.partitions(channel) for channel in patient.topics.channels()]
+    narrow = patient.topics.too_narrow(counts)
     fix = "run `npstream init`, which adds the missing ones"
-    return [Finding("error", name, problem, fix) for name, problem in narrow]
+    found = [Finding("error", name, problem, fix) for name, problem in narrow]
+    wide = patient.topics.misplaced_labels(counts)
+    return found if wide is None else [*found, Finding("error", "labels.topic", wide, "see the message")]
 
 
 def check_partition(patient: Patient, partition: int) -> list[Finding]:

@@ -14,8 +14,8 @@ from npstream.embedded.lock import WorkerLock
 from npstream.embedded.state import EmbeddedStateReader, Row, read_row
 from npstream.embedded.store import Plain, Store, append
 from npstream.errors import Fatal, Retryable, StateCorrupt
-from npstream.port import FinishCommit, Listener
-from npstream.records import Batch, Channel, Phase, Pointer, Record, Share, Topics
+from npstream.port import LABELS_MAX, FinishCommit, Listener, due_labels
+from npstream.records import Batch, Channel, LabelsWanted, Phase, Pointer, Record, Share, Topics
 
 _PAUSE_MIN_S, _PAUSE_MAX_S = 0.002, 0.02
 """How long an idle poll sleeps between looks at the file: short at first, then 50 looks a second."""
@@ -117,6 +117,32 @@ class EmbeddedBroker:
                 f"in {self._path}: they were trimmed before they were read; `npstream reset` starts the partition over"
             )
         return self._store.fetch(events, partition, begin, ends.stable, limit)
+
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        """Labels that come before a batch of each partition."""
+        self._require_open()
+        assert self._listener is not None
+        found: dict[int, Sequence[Record]] = {}
+        for each in wanted:
+            try:
+                found[each.partition] = self._due_labels(each)
+            except StateCorrupt as error:
+                self._listener.on_failed(each.partition, error)
+        return found
+
+    def _due_labels(self, wanted: LabelsWanted) -> Sequence[Record]:
+        assert self._next_offsets is not None
+        partition, begin, topic = wanted.partition, wanted.next_label, self._ids[Channel.LABELS]
+        ends = self._store.ends(topic, partition)
+        if begin and not ends.begin <= begin <= ends.high:
+            raise StateCorrupt(
+                f"labels partition {partition}: offset {begin} is outside the records kept ({ends.begin}..{ends.high}) "
+                f"in {self._path}: they were trimmed before they were learned; `npstream reset --partition {partition} "
+                f"--to {self._next_offsets[partition]} --keep-model --execute` goes on with those that are left"
+            )
+        left = self._store.ends(self._ids[Channel.EVENTS], partition).high - self._next_offsets[partition]
+        records = self._store.fetch(topic, partition, max(begin, ends.begin), ends.stable, LABELS_MAX)
+        return due_labels(records, wanted.moment_ms, left)
 
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish all shares or nothing, on the disk when it returns.

@@ -22,7 +22,7 @@ class EmbeddedLog:
         """Partition count of a topic; raises `Fatal` naming it when it does not exist."""
         return self._store.topic(self._names[channel])[1]
 
-    def topic_id(self) -> str:
+    def topic_id(self, channel: Channel = Channel.EVENTS) -> str:
         """None: topics of a file live as long as the file."""
         return ""
 
@@ -51,7 +51,9 @@ class EmbeddedLog:
         """Committed records with `begin <= offset < end`, bounded by the end at call time."""
         bound = min(end, self.ends(channel, partition).stable)
         # A hole among the events would go unnoticed; one among the outputs is audit's to find, with what is missing.
-        return self._pages(self._topic(channel), partition, begin, bound, dense=channel is Channel.EVENTS)
+        return self._pages(
+            self._topic(channel), partition, begin, bound, dense=channel in (Channel.EVENTS, Channel.LABELS)
+        )
 
     def _pages(self, topic: int, partition: int, begin: int, end: int, *, dense: bool) -> Iterator[Record]:
         while (begin := max(begin, self._store.ends(topic, partition).begin)) < end:

@@ -32,7 +32,7 @@ def begin_again(past: Past, assumed: PartitionConfig, start: Start, goal: int) -
         began = begin if first is None else first
     else:
         began = past.log.offset_at(past.partition, start)
-    return Walk(cold(past, assumed, min(began, goal)), past.history.changes)
+    return Walk(past, cold(past, assumed, min(began, goal)), past.history.changes)
 
 
 def require_proof(past: Past, walk: Walk, again: Walk, committed: Position) -> None:

@@ -8,7 +8,7 @@ same event is a finding and is passed on as it is.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from npstream.codec.envelope import OFFSET_HEADER
+from npstream.codec.envelope import BEFORE_HEADER, OFFSET_HEADER
 from npstream.codec.resets import Reset
 from npstream.errors import Retryable
 from npstream.port import Log
@@ -40,9 +40,10 @@ class _Pass:
 def event_offset(headers: Headers) -> int:
     """The input offset in the headers of a record, -1 when there is none that can be read.
 
-    The last one counts: a dead letter that was sent back and failed again has several.
+    The last one counts: a dead letter that was sent back and failed again has several,
+    and one of the labels topic says last which event it was read before.
     """
-    found = [content for name, content in headers if name == OFFSET_HEADER]
+    found = [content for name, content in headers if name in (OFFSET_HEADER, BEFORE_HEADER)]
     text = found[-1] if found else None
     return int(text) if text is not None and text.isdigit() and len(text) <= _DIGITS_MAX else -1
 

@@ -13,6 +13,7 @@ from npstream.codec.decoder import EventDecoder
 from npstream.codec.history import History, Kept
 from npstream.codec.snapshot import check_topic
 from npstream.errors import SettingsError, StateCorrupt, UsageError
+from npstream.history.merges import RecordedMerges
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
@@ -34,6 +35,8 @@ class Past:
     partition: int
     history: History
     seed: Seed | None = None
+    label_topic: str | None = None
+    """The labels topic of the log, if it has one."""
 
     @property
     def name(self) -> str:
@@ -55,9 +58,11 @@ class Past:
         return False
 
 
-def read_past(log: Log, group: str, topic: str, partition: int, seed: Seed | None = None) -> Past:
+def read_past(
+    log: Log, group: str, topic: str, partition: int, seed: Seed | None = None, label_topic: str | None = None
+) -> Past:
     """The past of a partition, its checkpoint partition read once. Raises `StateCorrupt` when that is unreadable."""
-    return Past(log, group, topic, partition, kept_history(log, group, topic, partition), seed)
+    return Past(log, group, topic, partition, kept_history(log, group, topic, partition), seed, label_topic)
 
 
 class Walk:
@@ -66,19 +71,28 @@ class Walk:
     `halted` is set when the processor refuses to go on; it then stays where it is.
     """
 
-    def __init__(self, processor: PartitionProcessor, changes: Sequence[Change]) -> None:
+    def __init__(self, past: Past, processor: PartitionProcessor, changes: Sequence[Change]) -> None:
         self.processor = processor
+        self._past = past
+        self._merges: RecordedMerges | None = None
+        if past.label_topic is not None:
+            begin, next_label = processor.next_offset, processor.next_label
+            self._merges = RecordedMerges(
+                past.log, past.label_topic, past.partition, begin, next_label, past.history.resets
+            )
         self._changes = [change for change in changes if change.offset >= processor.next_offset]
         self.halted: StateCorrupt | None = None
 
     def take(self, records: Sequence[Record]) -> list[Output]:
         """Process records that follow one another; return what was, or would have been, published."""
         outputs: list[Output] = []
+        merges = self._merges.up_to(records[-1].offset) if self._merges is not None and records else ()
         at = 0
         while at < len(records):
             self.arrive(records[at].offset)
+            self._check_label_topic()
             cut = self._next_cut(records, at)
-            step = self.processor.process(records[at:cut])
+            step = self.processor.process(records[at:cut], merges)
             outputs += step.outputs
             at = cut
             if step.halted is not None:
@@ -99,6 +113,15 @@ class Walk:
                 except SettingsError as error:
                     raise _damaged(change, self.processor.name, str(error)) from error
 
+    def _check_label_topic(self) -> None:
+        """Labels are read from the topic that the settings name now: it must be the one of then."""
+        topic = self.processor.config.label_topic
+        if topic is not None and topic.name != self._past.label_topic:
+            raise UsageError(
+                f"{self.processor.name}: at offset {self.processor.next_offset} labels came from topic {topic.name!r}: "
+                f"give it as labels.topic to recompute what was decided then"
+            )
+
     def _next_cut(self, records: Sequence[Record], at: int) -> int:
         if not self._changes:
             return len(records)
@@ -115,10 +138,10 @@ def start_before(past: Past, offset: int) -> Walk:
     kept = usable_snapshots(past)
     reaching = [item for item in kept if item.next_offset <= offset]
     if reaching:
-        return Walk(processor_of(reaching[-1].snapshot, past.log.topic_id()), past.history.changes)
+        return Walk(past, processor_of(reaching[-1].snapshot, past.log.topic_id()), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
-        return Walk(cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
+        return Walk(past, cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
     reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
     raise UsageError(
         f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "

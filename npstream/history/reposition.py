@@ -63,7 +63,7 @@ def plan_rollback(
             f"{past.name}: offset {to} is not decided yet (decided below {origin}); a rollback goes back only"
         )
     if checkpoint is not None:
-        walk = Walk(processor_of(kept_at(past, checkpoint).snapshot, past.log.topic_id()), ())
+        walk = Walk(past, processor_of(kept_at(past, checkpoint).snapshot, past.log.topic_id()), ())
     else:
         walk = start_before(past, to)
     began = walk.processor.next_offset
@@ -122,8 +122,9 @@ def plan_recovery(
     past.check_topic()
     if committed is None:
         return _recover_position(past, order, assumed, start)
-    if past.history.at_or_before(committed.next_offset) is not None:
-        return None  # a worker finds it
+    kept = past.history.at_or_before(committed.next_offset)
+    if kept is not None and (committed.labels is None or kept.next_offset == committed.pointer.next_offset):
+        return None  # a worker finds it; with labels only the newest, whose merges are in the position
     return _recover_state(past, committed, order, assumed, start)
 
 
@@ -193,6 +194,7 @@ def _planned(
 ) -> Reposition:
     newest = past.history.newest
     processor.topic_id = past.log.topic_id()
+    _place_labels(past, processor)
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
     records = [encode_reset(reset, *processor.address)]
     if birth is not None:
@@ -205,6 +207,18 @@ def _planned(
     ring_place = 0 if newest is None else (_newest_place(past, committed) + 1) % order.keep
     share = whole_share(processor, ring_place, records)
     return Reposition(past.partition, how, origin, processor.next_offset, replayed, note, committed, share)
+
+
+def _place_labels(past: Past, processor: PartitionProcessor) -> None:
+    """Where the labels of the processor's offset are gone, go on with those that are there."""
+    topic = processor.config.label_topic
+    if topic is None or topic.name != past.label_topic:
+        return
+    ends, now = past.log.ends(Channel.LABELS, past.partition), past.log.topic_id(Channel.LABELS)
+    recreated = processor.label_topic_id and now and processor.label_topic_id != now
+    if recreated or (processor.next_label and not ends.begin <= processor.next_label <= ends.stable):
+        processor.forget_label_offset()
+    processor.label_topic_id = now
 
 
 def _newest_place(past: Past, committed: Position | None) -> int:

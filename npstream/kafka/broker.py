@@ -1,4 +1,4 @@
-"""Exactly-once access to the four topics of a Kafka cluster for one worker."""
+"""Exactly-once access to the topics of a Kafka cluster for one worker."""
 
 import logging
 import time
@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from npstream.errors import Fatal
 from npstream.kafka.config import KafkaConfig
+from npstream.kafka.labels import LabelReader
 from npstream.kafka.member import Member
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.rights import require_rights
 from npstream.kafka.state import KafkaStateReader
 from npstream.kafka.transaction import Publisher
 from npstream.port import FinishCommit, Heartbeat, Listener
-from npstream.records import Batch, Channel, Pointer, Share
+from npstream.records import Batch, Channel, LabelsWanted, Pointer, Record, Share
 
 _ABANDON_S = 2.0
 """How long `abandon` waits for each client to go; what takes longer goes on in the background."""
@@ -46,6 +47,8 @@ class KafkaBroker:
             self._check_topics()
             self._member = Member(config, self._logger, self._served, orphans or OrphanWatch())
             self._publisher = Publisher(config, self._logger, heartbeat)
+            labels = config.topics.labels
+            self._labels = None if labels is None else LabelReader(config, labels, self._logger)
         except BaseException:
             self.state.close()
             raise
@@ -53,7 +56,10 @@ class KafkaBroker:
     def _check_topics(self) -> None:
         """Too few partitions of an output topic stop a first start; later, only new ones wait."""
         counts = self.state.partition_counts()
-        narrow = self._config.topics.too_narrow(counts)
+        topics = self._config.topics
+        if problem := topics.misplaced_labels(counts):
+            raise Fatal(problem)
+        narrow = topics.too_narrow(counts)
         if narrow and not self.state.has_history(counts[Channel.EVENTS]):
             name, problem = narrow[0]
             raise Fatal(f"topic {name!r} {problem}: run `npstream init`, which adds the missing ones")
@@ -79,6 +85,16 @@ class KafkaBroker:
         """Wait for records of owned partitions, at most `timeout_s`; may call the listener."""
         return self._member.poll(max_records, timeout_s)
 
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        """Labels that come before a batch of each partition; may call the listener."""
+        if self._labels is None or not wanted:
+            return {}
+        left = {each.partition: self._member.events_left(each.partition) for each in wanted}
+        found, gone = self._labels.read(wanted, left, self._member.owned)
+        for partition, problem in gone.items():
+            self._member.fail(partition, problem)
+        return found
+
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish all shares in one transaction, or nothing."""
         return self.start_commit(shares)()
@@ -95,10 +111,15 @@ class KafkaBroker:
         finally:
             left_s = max(_ABANDON_S, deadline - time.monotonic())
             self._publisher.close(left_s)
-            self.state.close()
+            self._close_readers()
 
     def abandon(self) -> None:
         """Drop everything at once; no listener call, no commit. Never raises."""
         self._publisher.close(_ABANDON_S)
         self._member.abandon(_ABANDON_S)
+        self._close_readers()
+
+    def _close_readers(self) -> None:
+        if self._labels is not None:
+            self._labels.close(_ABANDON_S)
         self.state.close()

@@ -25,7 +25,7 @@ class Client(Protocol):
 
 
 def partition_counts(client: Client, config: KafkaConfig, sink: Sink) -> list[int]:
-    """Partition counts of the four topics, in the order of `Channel`; the errors of `partition_count`."""
+    """Partition counts of the topics, in the order of `Channel`; the errors of `partition_count`."""
     return [partition_count(client, name, config, sink) for name in config.topics.names()]
 
 
@@ -47,10 +47,10 @@ def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink)
     raise translate(found.error, f"looking at topic {topic!r}", config)
 
 
-def events_topic_id(admin: AdminClient, config: KafkaConfig, sink: Sink) -> str:
-    """The id of the events topic, empty where brokers have none; raises as `partition_count` does."""
+def topic_id(admin: AdminClient, topic: str, config: KafkaConfig, sink: Sink) -> str:
+    """The id of one of the topics, empty where brokers have none; raises as `partition_count` does."""
     try:
-        return described(admin, config.topics, config.connect_timeout_ms / 1000)[config.topics.events][0]
+        return described(admin, config.topics, config.connect_timeout_ms / 1000)[topic][0]
     except (KafkaException, TimeoutError) as error:
         raise translate(sink.login_error or error, "asking for the topics' ids", config) from error
 

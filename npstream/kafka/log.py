@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from npstream.errors import Retryable
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
 from npstream.kafka.config import TOOL_RECORD_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
-from npstream.kafka.connect import events_topic_id, partition_count
+from npstream.kafka.connect import partition_count, topic_id
 from npstream.kafka.errors import translate
 from npstream.kafka.messages import headers_of, is_passing, read_problem, record_of, speaks_of_partition
 from npstream.port import Ends, Place, Start
@@ -32,7 +32,7 @@ class KafkaLog:
         self._config = config
         self._names = config.topics.names()
         self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
-        self._topic_id: str | None = None
+        self._topic_ids: dict[Channel, str] = {}
         self._producer: Producer | None = None
         self._admin: AdminClient = new_admin(common_settings(config), self._sink)
 
@@ -40,11 +40,11 @@ class KafkaLog:
         """Partition count; raises `Fatal` naming the topic when it does not exist."""
         return partition_count(self._admin, self._names[channel], self._config, self._sink)
 
-    def topic_id(self) -> str:
-        """The id of the events topic when it was first asked for; empty where brokers have none."""
-        if self._topic_id is None:
-            self._topic_id = events_topic_id(self._admin, self._config, self._sink)
-        return self._topic_id
+    def topic_id(self, channel: Channel = Channel.EVENTS) -> str:
+        """The id of a topic when it was first asked for; empty where brokers have none."""
+        if channel not in self._topic_ids:
+            self._topic_ids[channel] = topic_id(self._admin, self._names[channel], self._config, self._sink)
+        return self._topic_ids[channel]
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         """The partition's range now."""

@@ -2,16 +2,16 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 
-from npstream.errors import Retryable, plural
+from npstream.errors import Retryable, StateCorrupt, plural
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer
 from npstream.kafka.config import KafkaConfig, common_settings, member_settings
-from npstream.kafka.connect import events_topic_id
+from npstream.kafka.connect import topic_id
 from npstream.kafka.errors import translate, translated
 from npstream.kafka.group import GroupView, View
 from npstream.kafka.messages import headers_of, is_passing, read_problem, speaks_of_partition
@@ -67,7 +67,7 @@ class Member:
     def subscribe(self, listener: Listener) -> None:
         """Join the group; assignments come inside `poll`."""
         self._listener = listener
-        self._topic_id = events_topic_id(self._admin, self._config, self._sink)
+        self._topic_id = topic_id(self._admin, self._topic, self._config, self._sink)
         with translated("joining the group", self._config):
             self._consumer.subscribe(
                 [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
@@ -99,6 +99,22 @@ class Member:
             batches = self._batches(messages)
         self._raise_kept()
         return batches
+
+    @property
+    def owned(self) -> Collection[int]:
+        """The partitions this member owns now."""
+        return self._next_offsets.keys()
+
+    def events_left(self, partition: int) -> int:
+        """Offsets that an owned partition has still to read, as far as the client knows; many when it does not."""
+        found = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
+        end = -1 if found is None else found[1]
+        return end - self._next_offsets[partition] if end >= 0 else 2**62
+
+    def fail(self, partition: int, problem: StateCorrupt) -> None:
+        """Something else that this owned partition needs cannot be read any further."""
+        if partition in self._next_offsets and self._listener is not None:
+            self._listener.on_failed(partition, problem)
 
     def _look_around(self) -> None:
         """Act on what the brokers say of topic and group, when there is news. Raises `Retryable` to rejoin."""

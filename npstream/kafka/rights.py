@@ -23,6 +23,7 @@ NEEDED: Mapping[Channel, tuple[str, ...]] = {
     Channel.DECISIONS: ("WRITE",),
     Channel.DEAD_LETTERS: ("WRITE",),
     Channel.CHECKPOINTS: ("READ", "WRITE"),
+    Channel.LABELS: ("READ",),
 }
 """The least that a worker can work with. Each of them brings DESCRIBE along."""
 
@@ -41,7 +42,7 @@ def require_rights(config: KafkaConfig, logger: logging.Logger) -> None:
     granted = _granted(client, config, sink)
     lacks = [
         f"{' and '.join(lacking)} on topic {name!r}"
-        for channel, name in zip(Channel, config.topics.names(), strict=True)
+        for channel, name in zip(config.topics.channels(), config.topics.names(), strict=True)
         if name in granted and (lacking := [right for right in NEEDED[channel] if right not in granted[name]])
     ]
     if lacks:

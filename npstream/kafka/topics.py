@@ -117,6 +117,10 @@ def plan(topics: Topics, found: Mapping[str, TopicState], known: set[str], wishe
             actions.append(Create(name, partitions, wishes.replication, _known({**needed, **chosen}, known)))
         else:
             actions += _repairs(state, partitions, _known(needed, known))
+    if topics.labels is not None:
+        labels = found.get(topics.labels)
+        new = Create(topics.labels, partitions, wishes.replication, _known(_EVENT_TIME, known))
+        actions += [new] if labels is None else _repairs(labels, partitions, {})
     return actions
 
 

@@ -153,6 +153,7 @@ class Publisher:
                 failpoints.hit("after_flush")
             pointers = {share.partition: _pointer(share, firsts[share.partition]) for share in shares}
             offsets = [self._offset(share, pointers[share.partition]) for share in shares]
+            offsets += self._label_offsets(shares)
             failpoints.hit("before_send_offsets")
             self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s())
             _require_delivered(shares, firsts)
@@ -251,6 +252,14 @@ class Publisher:
     def _offset(self, share: Share, pointer: Pointer) -> TopicPartition:
         position = replace(share.position, pointer=pointer)
         return TopicPartition(self._names[0], share.partition, position.next_offset, encode_position(position))
+
+    def _label_offsets(self, shares: Sequence[Share]) -> list[TopicPartition]:
+        """For tools that show lag: what counts is in the positions."""
+        topic = self._config.topics.labels
+        if topic is None:
+            return []
+        places = [(share.partition, share.position.labels) for share in shares]
+        return [TopicPartition(topic, p, labels.next_label) for p, labels in places if labels is not None]
 
     def _give_up(self, error: BaseException, doing: str = "committing", partition: int | None = None) -> NpstreamError:
         self._usable = False

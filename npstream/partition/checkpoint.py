@@ -7,7 +7,7 @@ from npstream.codec.chunks import split
 from npstream.codec.snapshot import encode_snapshot
 from npstream.partition.config import PartitionConfig
 from npstream.partition.processor import PartitionProcessor
-from npstream.records import Pointer, Position, Share
+from npstream.records import LabelPosition, Pointer, Position, Share
 
 Pair = tuple[bytes, bytes]
 
@@ -32,5 +32,6 @@ def change_record(processor: PartitionProcessor, old: PartitionConfig | None) ->
 def whole_share(processor: PartitionProcessor, ring_place: int, changes: Sequence[Pair]) -> Share:
     """What makes a state durable on its own: a snapshot, its position, further records; no outputs."""
     chunks, pointer = snapshot_chunks(processor, ring_place)
-    position = Position(processor.next_offset, pointer, processor.proof())
+    labels = None if processor.next_label is None else LabelPosition(processor.next_label)
+    position = Position(processor.next_offset, pointer, processor.proof(), labels)
     return Share(processor.partition, (), position, tuple(chunks), tuple(changes))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from npstream.codec.decoder import EventConfig
 from npstream.codec.features import Feature, LabelRule, Transform, difference
+from npstream.codec.labels import LabelTopic
 from npstream.errors import SettingsError
 from npstream.model import Params
 
@@ -37,10 +38,13 @@ class PartitionConfig:
     dead_letter_cap: float = 0.5
     decision_schema: int | None = None
     """The registered id of decisions in Avro; None for JSON."""
+    label_topic: LabelTopic | None = None
+    """The topic that labels come on; None: they come with the events."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Canonical JSON-able form: every field, nothing derived."""
+        """Canonical JSON-able form: every field, nothing derived; without a labels topic no word of one."""
         return {
+            **({} if self.label_topic is None else {"label_topic": asdict(self.label_topic)}),
             "params": self.params.to_dict(),
             "events": asdict(self.events),
             "labels": asdict(self.labels),
@@ -59,6 +63,7 @@ class PartitionConfig:
             on_bad_event=values["on_bad_event"],
             dead_letter_cap=values["dead_letter_cap"],
             decision_schema=values["decision_schema"],
+            label_topic=_label_topic(values.get("label_topic")),
         )
 
     def with_params(self, params: Params) -> "PartitionConfig":
@@ -75,9 +80,17 @@ def _events(values: Mapping[str, Any]) -> EventConfig:
             "features": None if names is None else tuple(names),
             "mapping": None if mapping is None else tuple(Feature(**each) for each in mapping),
             "transform": None if transform is None else Transform(**transform),
-            "label": LabelRule(label["path"], tuple(label["target"]), tuple(label["non_target"])),
+            "label": _label_rule(label),
         }
     )
+
+
+def _label_topic(values: Mapping[str, Any] | None) -> LabelTopic | None:
+    return None if values is None else LabelTopic(**{**values, "label": _label_rule(values["label"])})
+
+
+def _label_rule(values: Mapping[str, Any]) -> LabelRule:
+    return LabelRule(values["path"], tuple(values["target"]), tuple(values["non_target"]))
 
 
 def check_change(old: PartitionConfig, new: PartitionConfig) -> None:

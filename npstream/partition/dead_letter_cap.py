@@ -29,6 +29,10 @@ class DeadLetterCap:
         self.count(1)
         return True
 
+    def copy(self) -> "DeadLetterCap":
+        """One that counts on from here by itself."""
+        return DeadLetterCap(self.share, self.seen, self.bad)
+
     def exceeded(self, name: str, offset: int, reason: str) -> StateCorrupt:
         """The error for the operator when a dead letter was not admitted.
 

@@ -9,6 +9,7 @@ from npstream.codec.dead_letters import dead_letter
 from npstream.codec.decisions import Decision, default_id, encode_decision, encode_decisions, model_name
 from npstream.codec.envelope import decision_headers, many_decision_headers, published_timestamp
 from npstream.codec.event import Decoded, EventId
+from npstream.errors import BadEvent
 from npstream.model import ALGORITHM, Outcome
 from npstream.partition.config import PartitionConfig
 from npstream.records import Channel, Output, Record
@@ -26,26 +27,34 @@ class OutputBuilder:
         self._tau = config.params.tau
         self._on_bad_event = config.on_bad_event
         self._schema = config.decision_schema
+        self._label_topic = None if config.label_topic is None else config.label_topic.name
         self._model = model_name(ALGORITHM, config.params.fingerprint(), config.events.contract)
 
     def decisions(
-        self, records: Sequence[Record], ids: Sequence[EventId | None], outcome: Outcome, events: Sequence[int]
+        self,
+        records: Sequence[Record],
+        ids: Sequence[EventId | None],
+        outcome: Outcome,
+        events: Sequence[int],
+        next_labels: Sequence[int] | None = None,
     ) -> list[Output]:
-        """One decision for each event in `events`; row i of the outcome is for `events[i]`."""
+        """One decision for each event in `events`; row i of the outcome is for `events[i]`.
+
+        `next_labels` says for every record how far labels of a topic were learned before it.
+        """
         if not events:
             return []
         # Events come in order and once each, so as many as there are records are all of them.
         if len(events) != len(records):
             records, ids = [records[event] for event in events], [ids[event] for event in events]
+            next_labels = None if next_labels is None else [next_labels[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
         values = encode_decisions(named, *outcome, tau=self._tau, model=self._model, schema=self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
-        columns = zip(
-            repeat(Channel.DECISIONS), keys, values, many_decision_headers(offsets, headers), stamps, strict=False
-        )
-        return list(map(_OUTPUT, columns))
+        added = many_decision_headers(offsets, headers, next_labels)
+        return list(map(_OUTPUT, zip(repeat(Channel.DECISIONS), keys, values, added, stamps, strict=False)))
 
     def _named(self, ids: Sequence[EventId | None], offsets: Sequence[int]) -> Sequence[EventId]:
         if None not in ids:
@@ -56,7 +65,12 @@ class OutputBuilder:
             for identity, offset in zip(ids, offsets, strict=True)
         ]
 
-    def bad(self, record: Record, decoded: Decoded, event: int) -> list[Output]:
+    def bad_label(self, record: Record, error: BadEvent, before: int) -> Output:
+        """The dead letter of a bad record of the labels topic, read before the event at offset `before`."""
+        assert self._label_topic is not None
+        return dead_letter(record, error, self._label_topic, self._partition, before)
+
+    def bad(self, record: Record, decoded: Decoded, event: int, next_label: int | None = None) -> list[Output]:
         """The dead letter of a bad event and, where it is asked for and the id is known, a decision all the same."""
         refused = dead_letter(record, decoded.errors[event], self._topic, self._partition)
         identity = decoded.bad_ids.get(event)
@@ -65,7 +79,7 @@ class OutputBuilder:
         # No model took part, so it has learned nothing for this decision: t is 0 however the events were batched.
         default = int(self._on_bad_event)
         decision = Decision(identity, default, "invalid", None, None, self._tau, None, None, 0, self._model)
-        headers = decision_headers(record.offset, record.headers)
+        headers = decision_headers(record.offset, record.headers, next_label)
         timestamp_ms = published_timestamp(record.timestamp_ms)
         value = encode_decision(decision, self._schema)
         return [refused, Output(Channel.DECISIONS, record.key, value, headers, timestamp_ms)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from npstream.errors import StateCorrupt, UnknownSchema
 from npstream.port import Broker, Ends, FinishCommit, Listener, Log, Place, Start, StateReader
-from npstream.records import Batch, Channel, Headers, Phase, Pointer, Record, Share
+from npstream.records import Batch, Channel, Headers, LabelsWanted, Phase, Pointer, Record, Share
 from npstream.registry.documents import DocumentReader
 
 
@@ -58,6 +58,9 @@ class DocumentBroker:
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         return self._broker.start_commit(shares)
 
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        return self._broker.read_labels(wanted)
+
     def close(self, timeout_s: float) -> None:
         self._broker.close(timeout_s)
 
@@ -76,8 +79,8 @@ class DocumentLog:
     def partitions(self, channel: Channel) -> int:
         return self._log.partitions(channel)
 
-    def topic_id(self) -> str:
-        return self._log.topic_id()
+    def topic_id(self, channel: Channel = Channel.EVENTS) -> str:
+        return self._log.topic_id(channel)
 
     def ends(self, channel: Channel, partition: int) -> Ends:
         return self._log.ends(channel, partition)

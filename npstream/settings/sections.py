@@ -7,7 +7,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
 from npstream.codec.event import SCHEMA_FORMATS, EventFormat
-from npstream.codec.features import Feature
+from npstream.codec.features import DEFAULT_LABEL, Feature
+from npstream.codec.labels import DEFAULT_ID, LabelTopic
 from npstream.codec.transform import transform_of
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
@@ -142,8 +143,15 @@ class DecisionsSection(Section):
 
 
 class LabelsSection(Section):
-    """How long an observation waits for its label, in bounded memory."""
+    """Where labels come from, and how long an observation waits for its own, in bounded memory."""
 
+    topic: TopicName | None = None
+    """Topic that labels come on, as JSON, with the keys and the partition count of the events topic (LABELS.md). It is
+    read, never written. Without it labels come with the events."""
+    id: PathField = DEFAULT_ID
+    """Path of the id, in records of `labels.topic`, of the event that a label is for."""
+    label: LabelField = DEFAULT_LABEL
+    """Path and values of the label in records of `labels.topic`, as for `events.label`."""
     buffer_max: int = Field(default=_RULES.labels.buffer_max, ge=1, le=10_000_000)
     """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
     expire_events: int | None = Field(default=None, ge=1)
@@ -154,8 +162,19 @@ class LabelsSection(Section):
     """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
 
     def config(self) -> LabelConfig:
-        """What the processor needs."""
-        return LabelConfig(**dict(self))
+        """How long the processor lets an observation wait."""
+        return LabelConfig(**{name: value for name, value in self if name not in ("topic", "id", "label")})
+
+    def label_topic(self) -> LabelTopic | None:
+        """How the processor reads labels that have a topic of their own."""
+        return None if self.topic is None else LabelTopic(self.topic, self.id, self.label)
+
+    @model_validator(mode="after")
+    def _reads_a_topic(self) -> Self:
+        if self.topic is None:
+            given = [name for name in ("id", "label") if name in self.model_fields_set]
+            refuse([f"{name}: is for records of labels.topic, which is not given" for name in given])
+        return self
 
 
 class CheckpointSection(Section):

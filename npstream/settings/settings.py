@@ -1,6 +1,7 @@
 """The whole of a settings file, and the values it is made into."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -53,7 +54,7 @@ class Settings(Section):
     model: ModelSection
     """The classifier of each partition."""
     labels: LabelsSection = LabelsSection()
-    """How long to wait for labels."""
+    """Where labels come from, and how long to wait for them."""
     checkpoint: CheckpointSection = CheckpointSection()
     """How often state is saved."""
     start: StartText = DEFAULT_START
@@ -88,7 +89,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        found = self._broker_problems() + self._registry_problems() + self._feature_problems()
+        found = self._broker_problems() + self._registry_problems() + self._feature_problems() + self._label_problems()
         # Sizes are only meaningful when the rest is.
         refuse(found or size_problems(self.partition_config()))
         return self
@@ -105,6 +106,11 @@ class Settings(Section):
     def _registry_problems(self) -> list[str]:
         if self.decisions.format == "avro" and self.events.registry is None:
             return ["events.registry: missing; decisions.format avro needs the url of a schema registry"]
+        return []
+
+    def _label_problems(self) -> list[str]:
+        if self.labels.topic in self.topics.names().names():
+            return [f"labels.topic: {self.labels.topic!r} is one of the four topics; labels need one of their own"]
         return []
 
     def _feature_problems(self) -> list[str]:
@@ -126,8 +132,8 @@ class Settings(Section):
         return section.group
 
     def topic_names(self) -> Topics:
-        """The four topics."""
-        return self.topics.names()
+        """The topics, that of the labels included where there is one."""
+        return replace(self.topics.names(), labels=self.labels.topic)
 
     def start_at(self) -> Start:
         """Where a partition without state begins."""
@@ -141,4 +147,5 @@ class Settings(Section):
             labels=self.labels.config(),
             on_bad_event=self.events.on_bad_event,
             dead_letter_cap=self.events.dead_letter_cap,
+            label_topic=self.labels.label_topic(),
         )

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from npstream import failpoints
+from npstream.codec.position import MERGES_MAX, merges_text
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
 from npstream.partition.checkpoint import change_record, snapshot_chunks
 from npstream.partition.config import check_change
-from npstream.records import Output, Phase, Pointer, Position, Record, Share
+from npstream.records import LabelPosition, Merge, Output, Phase, Pointer, Position, Record, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,22 @@ class PartitionTask:
         wanted: PartitionConfig,
         cadence: Cadence,
         now: float,
+        merges: Sequence[Merge] = (),
+        label_topic_id: str = "",
     ) -> None:
         """The state is loaded; `goal` is the committed position it must first reach, None on a first start.
 
-        Raises `StateCorrupt` when it is there already and is not what was committed.
+        `merges` are those that were made on the way to the goal, `label_topic_id`
+        is that of the labels topic now. Raises `StateCorrupt` when the goal is
+        reached already and is not what was committed.
         """
         self._processor = processor
         self._goal = goal
+        self._recorded = merges
+        self._label_topic_id = label_topic_id
+        self._labels = None if processor.next_label is None else LabelPosition(processor.next_label)
+        if goal is not None:
+            self._labels = goal.labels
         if goal is not None:
             self._pointer = goal.pointer
             self.committed_offset = goal.next_offset
@@ -110,7 +120,7 @@ class PartitionTask:
         goal = self._goal.next_offset
         cut = next((i for i, record in enumerate(records) if record.offset >= goal), len(records))
         failpoints.hit("replay")
-        self.processor.process(records[:cut])
+        self.processor.process(records[:cut], self._recorded)
         self.replayed += cut
         if cut < len(records) and self.processor.next_offset != goal:
             raise StateCorrupt(
@@ -150,21 +160,30 @@ class PartitionTask:
         if old != new:
             check_change(old, new)
             self.processor.reconfigure(new)
+            self.processor.label_topic_id = self._label_topic_id
         change = change_record(self.processor, None if self._pointer is None else old)
         return replace(self._share((), now, snapshot=True), changes=(change,))
 
-    def process(self, records: list[Record]) -> Step:
-        """Decide and learn. What comes out is published by `share`."""
+    def process(self, records: list[Record], labels: Sequence[Record] = ()) -> Step:
+        """Learn from these labels, before the first observation; decide and learn. `share` publishes what comes out."""
         assert self.phase is Phase.LIVE
-        return self.processor.process(records)
+        step = self.processor.process(records, [Merge(records[0].offset, labels)] if labels else ())
+        if step.merges:
+            assert self._labels is not None
+            self._labels = replace(self._labels, merges=(*self._labels.merges, *step.merges))
+        return step
 
     def share(self, step: Step, now: float) -> Share:
         """This partition's share of the transaction that publishes the last step.
 
         The transaction before it must be committed: only then is it known where the newest snapshot is.
         """
-        events = step.next_offset - self._saved_offset
-        return self._share(step.outputs, now, snapshot=self._cadence.due(events, now - self._saved_at))
+        return self._share(step.outputs, now, snapshot=self._cadence.due(self._unsaved(), now - self._saved_at))
+
+    def _unsaved(self) -> int:
+        """Events and labels since the newest snapshot."""
+        labels = 0 if self._labels is None else self._labels.next_label - self._labels.saved
+        return self.processor.next_offset - self._saved_offset + labels
 
     def checkpoint(self, now: float, *, forced: bool) -> Share | None:
         """A share with a snapshot and nothing else, if there is progress that none covers yet.
@@ -173,7 +192,7 @@ class PartitionTask:
         """
         if not self.is_live:
             return None
-        events = self.processor.next_offset - self._saved_offset
+        events = self._unsaved()
         if events == 0 or not (forced or self._cadence.due(events, now - self._saved_at)):
             return None
         return self._share((), now, snapshot=True)
@@ -182,13 +201,18 @@ class PartitionTask:
         processor = self.processor
         chunks: list[tuple[bytes, bytes]] = []
         pointer = self._pointer
-        if snapshot or pointer is None:
+        if snapshot or pointer is None or self._has_many_merges(pointer):
             ring_place = 0 if pointer is None else (pointer.ring_place + 1) % self._cadence.keep
             chunks, pointer = snapshot_chunks(processor, ring_place)
             self._saved_at = now
             self._saved_offset = processor.next_offset
-        position = Position(processor.next_offset, pointer, processor.proof())
+            self._labels = None if processor.next_label is None else LabelPosition(processor.next_label)
+        position = Position(processor.next_offset, pointer, processor.proof(), self._labels)
         return Share(processor.partition, tuple(outputs), position, tuple(chunks))
+
+    def _has_many_merges(self, pointer: Pointer) -> bool:
+        """Whether the merges since the newest snapshot would soon not fit the committed position any more."""
+        return self._labels is not None and len(merges_text(self._labels, pointer.next_offset)) > MERGES_MAX
 
     def committed(self, share: Share, pointer: Pointer) -> None:
         """The transaction with this share is committed; remember where the newest snapshot is."""

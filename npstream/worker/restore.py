@@ -3,9 +3,12 @@
 committed position O ──► snapshot at C <= O ──► replay C..O
 no position, no decisions ──► first start: cold or from a seed model
 no position, decisions    ──► refuse: the group's offsets were lost
+
+Where labels have a topic, the position says how it was merged between C and O,
+and those labels are read before the replay begins.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from npstream import failpoints
@@ -14,8 +17,8 @@ from npstream.errors import Fatal, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import DEFAULT_START, Log, Start, StateReader
-from npstream.records import Channel, Position
-from npstream.state import committed_snapshot, kept_history, processor_of
+from npstream.records import Channel, Merge, Position
+from npstream.state import check_label_topic, committed_snapshot, kept_history, merges_of, processor_of
 from npstream.worker.partition_task import Cadence
 
 
@@ -31,18 +34,59 @@ class Origin:
     seed: Callable[[], Model] | None = None
 
 
-def restore(partition: int, state: StateReader, log: Log, origin: Origin) -> tuple[PartitionProcessor, Position | None]:
-    """The processor of a newly owned partition, and the committed position it must replay to, None on a first start.
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The processor of a newly owned partition, and what it must replay.
 
-    Raises `StateCorrupt`, `Retryable`.
+    `goal` is the committed position, None on a first start. `merges` were made on
+    the way to it. `label_topic_id` is that of the labels topic now.
     """
+
+    processor: PartitionProcessor
+    goal: Position | None
+    merges: Sequence[Merge]
+    label_topic_id: str
+
+
+def restore(partition: int, state: StateReader, log: Log, origin: Origin) -> Restored:
+    """How a newly owned partition begins. Raises `StateCorrupt`, `Retryable`."""
     failpoints.hit("restore")
+    label_topic_id = "" if origin.config.label_topic is None else log.topic_id(Channel.LABELS)
     position = state.committed(partition)
     if position is None:
-        return _first_start(partition, log, origin), None
+        processor = _first_start(partition, log, origin)
+        processor.label_topic_id = label_topic_id
+        return Restored(processor, None, (), label_topic_id)
     snapshot = _find_snapshot(partition, state, log, origin, position)
     _check_algorithm(snapshot, position)
-    return processor_of(snapshot, log.topic_id()), position
+    processor = processor_of(snapshot, log.topic_id())
+    if _label_topic(processor.config) == _label_topic(origin.config):
+        check_label_topic(processor, label_topic_id)
+    return Restored(processor, position, _merges(partition, log, origin, processor, position), label_topic_id)
+
+
+def _label_topic(config: PartitionConfig) -> str | None:
+    return None if config.label_topic is None else config.label_topic.name
+
+
+def _merges(partition: int, log: Log, origin: Origin, processor: PartitionProcessor, position: Position) -> list[Merge]:
+    """The merges between the snapshot and the committed position, with their records."""
+    if position.labels is None or position.next_offset == processor.next_offset:
+        return []
+    topic = _label_topic(processor.config)
+    if processor.next_offset != position.pointer.next_offset:
+        raise StateCorrupt(
+            f"{origin.topic}/{partition}: the checkpoint that committed offset {position.next_offset} points to is "
+            f"gone or damaged. An older one, at {processor.next_offset}, is whole, but only the decisions say how the "
+            f"labels of {topic!r} were merged since: stop all workers and run `npstream recover`, which follows them"
+        )
+    if position.labels.merges and topic != _label_topic(origin.config):
+        raise StateCorrupt(
+            f"{origin.topic}/{partition}: {position.next_offset - processor.next_offset} events must be replayed with "
+            f"labels of topic {topic!r}, and labels.topic has changed. Start once more with labels.topic {topic!r} and "
+            "stop it cleanly, then change it"
+        )
+    return merges_of(log, partition, position.labels, f"{topic}/{partition}")
 
 
 def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor:

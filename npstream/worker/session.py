@@ -15,7 +15,7 @@ from npstream.errors import Fatal, NpstreamError, Refused, StateCorrupt
 from npstream.observe import Observer
 from npstream.partition import Step
 from npstream.port import Broker, Log
-from npstream.records import Batch, Phase, Pointer, Record, Share
+from npstream.records import Batch, LabelsWanted, Phase, Pointer, Record, Share
 from npstream.worker.commits import Commits
 from npstream.worker.partition_task import PartitionTask
 from npstream.worker.progress import Progress
@@ -133,11 +133,22 @@ class Session:
             self._commits.publish([task.first_commit(now) for task in due], apart=self._refusals.apart)
 
     def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
+        labels = self._labels(live)
         steps = []
         for task, records in live:
-            steps.append((task, task.process(records)))
-            self._observer.processed(task.partition, len(records), records[-1].timestamp_ms)
+            if task.is_restored:  # reading its labels may have paused it
+                steps.append((task, task.process(records, labels.get(task.partition, ()))))
+                self._observer.processed(task.partition, len(records), records[-1].timestamp_ms)
         return steps
+
+    def _labels(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> Mapping[int, Sequence[Record]]:
+        """Labels that come before the batch of each partition, where labels have a topic."""
+        wanted = [
+            LabelsWanted(task.partition, task.processor.next_label, records[0].timestamp_ms)
+            for task, records in live
+            if task.processor.next_label is not None
+        ]
+        return self._broker.read_labels(wanted) if wanted else {}
 
     def _shares(self, steps: Sequence[tuple[PartitionTask, Step]], now: float) -> list[Share]:
         """What each partition publishes, those that only have a checkpoint to write included."""
@@ -237,13 +248,14 @@ class Session:
         self._observer.restoring(task.partition)
         self._refusals.check(task.partition, UNKNOWN)  # the restore itself may have been refused
         try:
-            processor, goal = restore(task.partition, self._broker.state, self._reader, self._origin)
+            found = restore(task.partition, self._broker.state, self._reader, self._origin)
         except Refused as error:
             error.partition = task.partition
             raise
-        if goal is not None:
-            self._refusals.check(task.partition, goal.next_offset)
-        task.restored(processor, goal, self._origin.config, self._origin.cadence, started)
+        if found.goal is not None:
+            self._refusals.check(task.partition, found.goal.next_offset)
+        config, cadence = self._origin.config, self._origin.cadence
+        task.restored(found.processor, found.goal, config, cadence, started, found.merges, found.label_topic_id)
         self._progress.restored(task, self._clock() - started)
 
     def on_revoked(self, partitions: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from npstream.monitor.boundary import boundary
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.partition import PartitionProcessor
 from npstream.port import Broker, FinishCommit, Listener
-from npstream.records import Batch, Pointer, Record, Share
+from npstream.records import Batch, LabelsWanted, Pointer, Record, Share
 from npstream.secrets import Secrets
 from tests.monitor.stage import IDENTITY, WatchedBench, config, events, handled
 from tests.monitor.test_status import Clock
@@ -46,6 +46,9 @@ class Gate:
 
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
         return self._broker.start_commit(shares)
+
+    def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:
+        return self._broker.read_labels(wanted)
 
     def close(self, timeout_s: float) -> None:
         self._broker.close(timeout_s)

@@ -14,10 +14,11 @@ from npstream.codec.decoder import Decoded, EventConfig
 from npstream.codec.envelope import decision_headers, published_timestamp
 from npstream.codec.snapshot import encode_snapshot
 from npstream.model import Outcome, Params
-from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
+from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor, Step
 from npstream.partition.dead_letter_cap import BLOCK, DeadLetterCap
+from npstream.partition.merges import DueLabels
 from npstream.partition.outputs import OutputBuilder
-from npstream.records import Output, Record
+from npstream.records import Record
 from tests.partition.builders import D, config
 
 EXTERNAL = config(params=Params(preset="external", tau=0.2, budget=3.0), events=EventConfig(d=0, external=True))
@@ -28,10 +29,10 @@ F32 = config(events=EventConfig(d=D, format="f32"))
 class LongWay(PartitionProcessor):
     """Takes every batch event by event."""
 
-    def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
-        outputs, done = self._process_mixed(records, decoded)
-        assert done == len(records)
-        return outputs
+    def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> Step:
+        step = self._process_mixed(records, decoded, DueLabels((), None, None))
+        assert step.next_offset == records[-1].offset + 1
+        return step
 
 
 headers = st.lists(st.tuples(st.sampled_from(["traceparent", "b3", "other"]), st.binary(max_size=3)), max_size=2)

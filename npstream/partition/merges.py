@@ -1,0 +1,85 @@
+"""Labels from a topic of their own: which of them come before which event, and a merge on its way into a batch.
+
+Labels are taken together with an observation, just before it, and never
+otherwise: then the decision on it can say what its model had learned, and the
+decisions alone record the order in which two logs were read.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from npstream.codec.event import Kind
+from npstream.codec.labels import Label, LabelDecoder
+from npstream.errors import BadEvent
+from npstream.records import Merge, Output, Record
+
+DECIDED = (Kind.OBSERVATION, Kind.LABELLED)
+"""Events that the model decides: labels are taken before these."""
+
+
+class DueLabels:
+    """The merges that were handed over with one batch; a merge is decoded when its observation has come."""
+
+    def __init__(self, merges: Iterable[Merge], decoder: LabelDecoder | None, next_label: int | None) -> None:
+        self._decoder = decoder
+        self._left = deque(merge for merge in merges if next_label is None or merge.next_label > next_label)
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    def take(self, offset: int) -> list[tuple[Record, Label | BadEvent]]:
+        """What must be learned before the observation at `offset`, in order."""
+        found: list[tuple[Record, Label | BadEvent]] = []
+        while self._left and self._left[0].before <= offset:
+            assert self._decoder is not None, self._left[0].before
+            records = self._left.popleft().records
+            found += zip(records, self._decoder.decode(records), strict=True)
+        return found
+
+
+class Marks:
+    """What merges did to one batch: how far labels were learned before each event, and which were refused."""
+
+    def __init__(self, next_label: int | None) -> None:
+        self._begin = next_label
+        self._reached: list[tuple[int, int]] = []
+        self.merges: list[tuple[int, int]] = []
+        """The offset of an observation, and the label offset that was reached before it."""
+        self.refused: dict[int, list[Output]] = {}
+        """Dead letters of labels, by the index of the event they came before."""
+
+    def reach(self, event: int, offset: int, next_label: int) -> None:
+        """Labels were learned before this event of the batch."""
+        self._reached.append((event, next_label))
+        self.merges.append((offset, next_label))
+
+    def before_each(self, events: int) -> list[int] | None:
+        """The label offset before each of so many events; None when labels have no topic."""
+        if self._begin is None:
+            return None
+        found: list[int] = []
+        now = self._begin
+        for event, next_label in self._reached:
+            found += [now] * (event - len(found))
+            now = next_label
+        return found + [now] * (events - len(found))
+
+
+class MergeByTime:
+    """Merges two logs that are there as a whole: each label before the first event that is not older."""
+
+    def __init__(self, labels: Iterable[Record]) -> None:
+        self._labels = iter(labels)
+        self._next = next(self._labels, None)
+
+    def __call__(self, events: Sequence[Record]) -> list[Merge]:
+        """The merges with these events, which follow those of the last call."""
+        merges = []
+        for event in events:
+            taken = []
+            while self._next is not None and self._next.timestamp_ms <= event.timestamp_ms:
+                taken.append(self._next)
+                self._next = next(self._labels, None)
+            if taken:
+                merges.append(Merge(event.offset, taken))
+        return merges
