@@ -172,8 +172,8 @@ class LabelsSection(Section):
     @model_validator(mode="after")
     def _reads_a_topic(self) -> Self:
         if self.topic is None:
-            given = [name for name in ("id", "label") if name in self.model_fields_set]
-            refuse([f"{name}: is for records of labels.topic, which is not given" for name in given])
+            given = [("id", self.id != DEFAULT_ID), ("label", self.label != DEFAULT_LABEL)]
+            refuse([f"{name}: is for records of labels.topic, which is not given" for name, other in given if other])
         return self
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import orjson
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.labels import LabelTopic
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.records import Record
@@ -82,3 +83,30 @@ def mixed(n: int, seed: int = 0) -> list[Record]:
 def split(records: list[Record], size: int) -> list[list[Record]]:
     """The same records in batches of `size`."""
     return [records[at : at + size] for at in range(0, len(records), size)]
+
+
+def with_labels_topic(**changes: object) -> PartitionConfig:
+    """The same, its labels on a topic of their own."""
+    return config(**({"label_topic": LabelTopic("labels")} | changes))
+
+
+def two_topics(n: int, seed: int = 0) -> tuple[list[Record], list[Record]]:
+    """A stream of everything, and a labels topic: late, early, repeated and unknown labels, and bad ones.
+
+    Offsets count from 0 in both, without gaps. Labels come some time after their events.
+    """
+    rng = np.random.default_rng((seed, 2))
+    events = [item._replace(offset=at, timestamp_ms=1_000 + 10 * at) for at, item in enumerate(mixed(n, seed))]
+    values: list[tuple[int, object]] = []
+    for item in events:
+        found = orjson.loads(item.value) if item.value != b"not json" else {}
+        roll = rng.random()
+        if "x" in found and "y" not in found and roll < 0.7:
+            at = item.timestamp_ms + int(rng.integers(-30, 1500))
+            values += [(at, {"id": found["id"], "y": int(rng.choice([1, -1]))})] * (1 + (roll < 0.05))
+        elif roll < 0.05:
+            values.append(
+                (item.timestamp_ms, [b"no json", {"id": "q"}, {"y": 1}, {"id": "q", "y": 9}][int(rng.integers(4))])
+            )
+    values.sort(key=lambda pair: pair[0])
+    return events, [record(at, value, moment) for at, (moment, value) in enumerate(values)]

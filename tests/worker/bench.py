@@ -67,22 +67,23 @@ class Bench:
 
     path: Path
     partitions: int = 1
+    topics: Topics = TOPICS
 
     def __post_init__(self) -> None:
-        create_topics(self.path, TOPICS, self.partitions)
+        create_topics(self.path, self.topics, self.partitions)
 
     def log(self) -> EmbeddedLog:
         """A reader and writer of the log; close it."""
-        return EmbeddedLog(self.path, TOPICS)
+        return EmbeddedLog(self.path, self.topics)
 
     def connect(self, wrap: Callable[[Broker], Broker] = lambda broker: broker) -> tuple[Broker, Log]:
         """The clients of a worker, the broker as `wrap` makes it."""
-        return wrap(EmbeddedBroker(self.path, TOPICS, "g")), self.log()
+        return wrap(EmbeddedBroker(self.path, self.topics, "g")), self.log()
 
-    def feed(self, partition: int, records: Sequence[Record]) -> None:
-        """Append events; their offsets are the log's own."""
+    def feed(self, partition: int, records: Sequence[Record], channel: Channel = Channel.EVENTS) -> None:
+        """Append events, or labels; their offsets are the log's own."""
         with closing(self.log()) as log:
-            log.append(Channel.EVENTS, partition, [(r.key, r.value, r.headers, r.timestamp_ms) for r in records])
+            log.append(channel, partition, [(r.key, r.value, r.headers, r.timestamp_ms) for r in records])
 
     def run(
         self,
