@@ -36,6 +36,8 @@ class EmbeddedBroker:
             opened.callback(self._store.close)
             self._ids, counts = zip(*(self._store.topic(name) for name in topics.names()), strict=True)
             self._partitions: int = counts[Channel.EVENTS]
+            if problem := topics.misplaced_labels(counts):
+                raise Fatal(problem)
             for name, problem in topics.too_narrow(counts):
                 raise Fatal(f"topic {name!r} {problem}: run `npstream init`, which adds the missing ones")
             self.state = EmbeddedStateReader(path, topics, group)

@@ -43,8 +43,11 @@ class Place(Protocol):
     def log(self) -> Log:
         """A plain reader and writer."""
 
-    def trim(self, partition: int, before: int) -> None:
-        """Delete events below an offset, as retention would."""
+    def create(self, partitions: int = PARTITIONS) -> "Place":
+        """Make the topics that are missing."""
+
+    def trim(self, partition: int, before: int, channel: Channel = Channel.EVENTS) -> None:
+        """Delete events, or labels, below an offset, as retention would."""
 
     def with_topics(self, topics: Topics) -> "Place":
         """The same place seen through other topic names."""
@@ -79,11 +82,11 @@ class EmbeddedPlace:
         self._stack.callback(log.close)
         return log
 
-    def trim(self, partition: int, before: int) -> None:
+    def trim(self, partition: int, before: int, channel: Channel = Channel.EVENTS) -> None:
         with ExitStack() as stack:
             log = EmbeddedLog(self.path, self.topics)
             stack.callback(log.close)
-            retention.trim(log, Channel.EVENTS, partition, before)
+            retention.trim(log, channel, partition, before)
 
     def with_topics(self, topics: Topics) -> "EmbeddedPlace":
         return EmbeddedPlace(self.path, topics, self.group, self._stack)
@@ -129,9 +132,10 @@ class KafkaPlace:
         self._stack.callback(log.close)
         return log
 
-    def trim(self, partition: int, before: int) -> None:
+    def trim(self, partition: int, before: int, channel: Channel = Channel.EVENTS) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for deleted in admin.delete_records([TopicPartition(self.topics.events, partition, before)]).values():
+        topic = self.topics.names()[channel]
+        for deleted in admin.delete_records([TopicPartition(topic, partition, before)]).values():
             deleted.result(timeout=10)
 
     def with_topics(self, topics: Topics) -> "KafkaPlace":

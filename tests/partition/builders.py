@@ -99,7 +99,7 @@ def two_topics(n: int, seed: int = 0) -> tuple[list[Record], list[Record]]:
     events = [item._replace(offset=at, timestamp_ms=1_000 + 10 * at) for at, item in enumerate(mixed(n, seed))]
     values: list[tuple[int, object]] = []
     for item in events:
-        found = orjson.loads(item.value) if item.value != b"not json" else {}
+        found = orjson.loads(item.value or b"{}") if item.value != b"not json" else {}
         roll = rng.random()
         if "x" in found and "y" not in found and roll < 0.7:
             at = item.timestamp_ms + int(rng.integers(-30, 1500))

@@ -11,7 +11,7 @@ from tests.system.driver import BrokerFault, Patient, Run
 from tests.system.faults import Fault, plan
 from tests.system.feed import Feed
 from tests.system.scene import Scene
-from tests.system.stream import interleaved, stream
+from tests.system.stream import interleaved, labelled_apart, late_observation, stream, system_config
 
 WORKERS = 3
 PARTITIONS = 4
@@ -28,6 +28,8 @@ class Failover:
     per_second: float = 900.0
     holds_s: tuple[float, ...] = (8.5,)
     broker_faults: tuple[BrokerFault, ...] = (BrokerFault(0.4),)
+    label_topic: bool = False
+    """Whether labels come on a topic of their own."""
     timeout_s: float = 400.0
 
 
@@ -72,13 +74,18 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
     random = Random(what.seed)
     lives = plan(random, WORKERS, what.holds_s)
     say(f"seed {what.seed}: " + "; ".join(f"w{i} {[[*map(str, life)] for life in own]}" for i, own in enumerate(lives)))
-    scene = Scene(kafka.bootstrap, folder, PARTITIONS)
+    scene = Scene(kafka.bootstrap, folder, PARTITIONS, labelled_apart() if what.label_topic else system_config())
     events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
-    feed = Feed(kafka.bootstrap, scene.topics.events, events, what.per_second)
+    feed = Feed(kafka.bootstrap, scene.topics.events, events, what.per_second, scene.topics.labels)
     patients = [Patient(scene.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
     try:
         Run(scene, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
+        if what.label_topic:
+            for patient in patients:
+                patient.worker.restart_if_down()
+            scene.wait_labelled(late_observation)
         equal = scene.compare()
+        assert not what.label_topic or scene.audit() == equal
         assert scene.pauses() == []
         return _result(what, scene, patients, equal, monotonic() - began)
     finally:

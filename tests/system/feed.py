@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
-from tests.system.stream import Plain
+from tests.system.stream import Plain, is_label
 
 _BURST_S = 0.1
 _DRIP = 20
@@ -20,12 +20,21 @@ class Feed(threading.Thread):
     faults of a run are being worked off, on a slow machine too.
     """
 
-    def __init__(self, bootstrap: str, topic: str, events: Sequence[tuple[int, Plain]], per_second: float) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        events: Sequence[tuple[int, Plain]],
+        per_second: float,
+        label_topic: str | None = None,
+    ) -> None:
+        """`label_topic` is where those go that are labels alone; None: with the others."""
         super().__init__(name="feed", daemon=True)
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
         self._topic = topic
+        self._label_topic = label_topic or topic
         self._events = events
         self._burst = max(1, round(per_second * _BURST_S))
         self._allowed = 0.0
@@ -62,7 +71,7 @@ class Feed(threading.Thread):
         while True:
             try:
                 self._producer.produce(
-                    self._topic,
+                    self._label_topic if is_label(event) else self._topic,
                     value,
                     key,
                     partition,

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from npstream.codec.envelope import OFFSET_HEADER
+from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
-from npstream.records import Channel, Output, Record
+from npstream.records import Channel, Merge, Output, Record
 from tests.system.stream import Plain
 
 PUBLISHED = (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -19,18 +19,25 @@ class Different(AssertionError):
     """The topics are not what the oracle says. The message says what was lost, doubled or altered."""
 
 
-def expected(records: Sequence[Record], changes: Changes, group: str, topic: str, partition: int) -> list[Output]:
-    """The outputs of an undisturbed run whose settings change at the given offsets."""
+def expected(
+    records: Sequence[Record],
+    changes: Changes,
+    group: str,
+    topic: str,
+    partition: int,
+    merges: Sequence[Merge] = (),
+) -> list[Output]:
+    """The outputs of an undisturbed run whose settings change at the given offsets, and that follows a merge."""
     (begin, first), *later = changes
     processor = PartitionProcessor.cold(first, group, topic, partition, begin, None)
     outputs: list[Output] = []
     at = 0
     for offset, config in later:
         until = next((i for i, record in enumerate(records) if record.offset >= offset), len(records))
-        outputs += processor.process(records[at:until]).outputs
+        outputs += processor.process(records[at:until], merges).outputs
         processor.reconfigure(config)
         at = until
-    outputs += processor.process(records[at:]).outputs
+    outputs += processor.process(records[at:], merges).outputs
     return outputs
 
 
@@ -39,7 +46,8 @@ def compare(log: Log, changes: dict[int, Changes], group: str, topic: str) -> in
     found: list[str] = []
     equal = 0
     for partition, own in changes.items():
-        outputs = expected(list(read(log, Channel.EVENTS, partition)), own, group, topic, partition)
+        merges = recorded(log, partition) if own[-1][1].label_topic is not None else ()
+        outputs = expected(list(read(log, Channel.EVENTS, partition)), own, group, topic, partition, merges)
         for channel in PUBLISHED:
             want = [_plain(output) for output in outputs if output.channel == channel]
             have = [(r.key, r.value, r.headers, r.timestamp_ms) for r in read(log, channel, partition)]
@@ -48,6 +56,19 @@ def compare(log: Log, changes: dict[int, Changes], group: str, topic: str) -> in
     if found:
         raise Different("\n".join(found))
     return equal
+
+
+def recorded(log: Log, partition: int) -> list[Merge]:
+    """How the labels topic was merged with the events, by the first decision that names each label offset."""
+    labels, merges, done = list(read(log, Channel.LABELS, partition)), [], 0
+    for record in read(log, Channel.DECISIONS, partition):
+        named = dict(record.headers)
+        next_label = int(named[LABELS_HEADER] or b"")
+        if next_label > done:
+            taken = [label for label in labels if done <= label.offset < next_label]
+            merges.append(Merge(int(named[OFFSET_HEADER] or b""), taken))
+            done = next_label
+    return merges
 
 
 def read(log: Log, channel: Channel, partition: int) -> Iterable[Record]:

@@ -44,6 +44,11 @@ class WorkerProcess:
                 stderr=subprocess.STDOUT,
             )
 
+    def restart_if_down(self) -> None:
+        """A new life without faults, where the last one has ended."""
+        if not self.running:
+            self.start()
+
     def _environment(self, failpoints: str) -> Mapping[str, str]:
         own = {"NPSTREAM_FAILPOINTS": failpoints}
         if self._mutant is not None:

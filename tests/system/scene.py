@@ -2,8 +2,9 @@
 
 import logging
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -12,6 +13,8 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from npstream.codec.changes import decode_change
 from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.errors import Retryable
+from npstream.history.audit import audit
+from npstream.history.rebuild import read_past
 from npstream.kafka import KafkaLog
 from npstream.kafka.state import KafkaStateReader
 from npstream.partition import PartitionConfig
@@ -42,10 +45,13 @@ class Scene:
     workers: list[WorkerProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        labels = None if self.config.label_topic is None else self.config.label_topic.name
+        four = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.topics = replace(four, labels=labels)
         self.group = f"{self.name}.group"
         self.folder.mkdir(parents=True, exist_ok=True)
-        *plain, checkpoints = self.topics.names()
+        checkpoints = self.topics.checkpoints
+        plain = [name for name in self.topics.names() if name != checkpoints]
         create_topics(self.bootstrap, dict.fromkeys(plain, self.partitions))
         create_topics(self.bootstrap, {checkpoints: self.partitions}, {"cleanup.policy": "compact"})
         self.log = KafkaLog(self.spec("log").kafka(), _QUIET)
@@ -70,6 +76,37 @@ class Scene:
     def append(self, partition: int, events: Sequence[Plain]) -> None:
         """Write events durably."""
         self.log.append(Channel.EVENTS, partition, events)
+
+    def append_labels(self, partition: int, labels: Sequence[Plain]) -> None:
+        """Write to the labels topic durably."""
+        self.log.append(Channel.LABELS, partition, labels)
+
+    def wait_labelled(self, observation: Callable[[int, int], Plain], timeout_s: float = 120.0) -> None:
+        """Send an observation now and then until every label is learned: they are only taken together with one."""
+        ends = {p: self.log.ends(Channel.LABELS, p).stable for p in range(self.partitions)}
+        sent = count()
+
+        def learned() -> bool:
+            labels = {p: None if at is None else at.labels for p, at in self.positions().items()}
+            left = [p for p, at in labels.items() if at is None or at.next_label < ends[p]]
+            for partition in left:
+                self.append(partition, [observation(partition, next(sent))])
+            return not left
+
+        patience.wait_until(learned, "every label to be learned", timeout_s)
+        self.wait_decided(timeout_s)
+
+    def audit(self) -> int:
+        """Audit every partition from its first event; return how many records were reproduced. Raises `Different`."""
+        reproduced = 0
+        for partition, position in self.positions().items():
+            assert position is not None
+            past = read_past(self.log, self.group, self.topics.events, partition, None, self.topics.labels)
+            verdict = audit(past, 0, position.next_offset, position)
+            if not (verdict.holds and verdict.proof):
+                raise oracle.Different(f"audit of partition {partition}: {verdict}")
+            reproduced += verdict.reproduced
+        return reproduced
 
     def ends(self) -> dict[int, int]:
         """Where the events end, by partition."""
@@ -106,7 +143,7 @@ class Scene:
 
     def wait_settled(self) -> None:
         """Wait until each topic is stable to its end: nothing undecided hides anything."""
-        places = [(channel, p) for channel in Channel for p in range(self.partitions)]
+        places = [(channel, p) for channel in self.topics.channels() for p in range(self.partitions)]
         patience.wait_until(lambda: settled(self.log, places), "every transaction to be decided", _SETTLE_S)
 
     def compare(self, changes: dict[int, oracle.Changes] | None = None) -> int:

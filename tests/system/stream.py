@@ -1,5 +1,6 @@
 """The events of a run: observations, labels that come hundreds of events later, and what goes wrong in real streams."""
 
+import uuid
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
@@ -7,6 +8,7 @@ import numpy as np
 import orjson
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.labels import LabelTopic
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.records import Headers
@@ -39,6 +41,17 @@ def system_config(**changes: object) -> PartitionConfig:
         "dead_letter_cap": 0.5,
     }
     return PartitionConfig(**(fields | changes))  # type: ignore[arg-type]
+
+
+def labelled_apart() -> PartitionConfig:
+    """The same with labels on a topic of their own."""
+    return system_config(label_topic=LabelTopic(f"labels-{uuid.uuid4().hex[:8]}"))
+
+
+def late_observation(partition: int, number: int) -> Plain:
+    """One more, after the stream."""
+    value = orjson.dumps({"id": f"p{partition}-late-{number}", "x": [0.1 * number] * D})
+    return b"late", value, [], FIRST_MS + 10**9 + number
 
 
 def stream(count: int, seed: int, partition: int) -> list[Plain]:
@@ -79,6 +92,12 @@ def _observation(
     if roll < 0.25:
         heappush(waiting, (number + int(rng.integers(700, 2500)), y, identity))
     return orjson.dumps({"id": identity, "x": x})
+
+
+def is_label(event: Plain) -> bool:
+    """Whether this is a label alone, a bad one included: where labels have a topic, it goes there."""
+    value = event[1]
+    return value is not None and b'"y":' in value and b'"x":' not in value
 
 
 def interleaved(streams: Sequence[Sequence[Plain]]) -> list[tuple[int, Plain]]:

@@ -27,3 +27,22 @@ def test_whatever_dies_the_decisions_are_those_of_an_undisturbed_run(private_kaf
     assert result.stopped == set(STOP_POINTS)
     assert result.replays > 0
     assert result.aborted > 0  # the kill after the flush alone leaves delivered records without a commit
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_with_two_topics_the_decisions_are_those_of_a_run_that_follows_their_merge(
+    private_kafka: JarKafka, tmp_path: Path
+) -> None:
+    """
+    The same with labels on a topic of their own: decisions and dead letters equal
+    those of an undisturbed run that follows the recorded merge, audit proves all of
+    them, and every label is learned in the end.
+    """
+    result = run_failover(Failover(seed=SEED + 1, label_topic=True), private_kafka, tmp_path / "run")
+    print(result)
+
+    assert result.killed == set(NAMES)
+    assert result.stopped == set(STOP_POINTS)
+    assert result.replays > 0
+    assert result.aborted > 0
