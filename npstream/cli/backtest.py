@@ -22,7 +22,9 @@ from npstream.errors import SettingsError, plural
 
 if TYPE_CHECKING:
     from npstream.model import Model
+    from npstream.partition.merges import Merger
     from npstream.replay.report import Run
+    from npstream.replay.source import Source
     from npstream.settings import Settings
 
 _Named = tuple[str, "Settings"]
@@ -51,6 +53,9 @@ cannot be used; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 @partitions_option
 @delay_option
 @label_option
+@click.option(
+    "--as-decided", is_flag=True, help="With labels.topic: merge it as the decisions record, not by timestamps."
+)
 @click.option("--start-from", type=click.Path(path_type=Path), help="Model file every partition starts from.")
 @click.option("--report", type=click.Path(path_type=Path), help="Folder for report.html and samples.csv.")
 @click.option("--plan", is_flag=True, help="Say how many events and about how long, and stop.")
@@ -65,6 +70,7 @@ def backtest(
     partitions: int,
     delay: int,
     label: str | None,
+    as_decided: bool,
     start_from: Path | None,
     report: Path | None,
     plan: bool,
@@ -83,7 +89,7 @@ def backtest(
         _print_plan(past, wanted, as_json)
         return
     past.say_columns(wanted[0][1], quiet=as_json)
-    runs = [_run(name, settings, past, start_from, quiet=as_json) for name, settings in wanted]
+    runs = [_run(name, settings, past, start_from, as_decided, quiet=as_json) for name, settings in wanted]
     _print(runs, report, as_json, past.name)
     _stop_if_halted(runs)
 
@@ -105,7 +111,9 @@ def _all_settings(past: EventInput, configs: tuple[Path, ...], assignments: tupl
     return found
 
 
-def _run(name: str, settings: "Settings", past: EventInput, start_from: Path | None, *, quiet: bool) -> "Run":
+def _run(
+    name: str, settings: "Settings", past: EventInput, start_from: Path | None, as_decided: bool, *, quiet: bool
+) -> "Run":
     from npstream.replay.replay import replay
     from npstream.replay.report import Run
     from npstream.replay.source import size_of
@@ -114,11 +122,34 @@ def _run(name: str, settings: "Settings", past: EventInput, start_from: Path | N
     config = settings.partition_config()
     seed = _seed(start_from or settings.start_from)
     with past.source(settings) as source:
+        if as_decided:
+            source = _as_decided(source, settings)
         compile_kernel(config, quiet=quiet)
         started = time.monotonic()
         with progress(name, size_of(source), quiet=quiet) as advance:
             result = replay(config, source, group=settings.group, seed=seed, progress=advance)
         return Run(name, masked_dump(settings), result, time.monotonic() - started)
+
+
+def _as_decided(source: "Source", settings: "Settings") -> "Source":
+    """The source, its labels merged as the decisions record it. Raises `UsageError` where labels have no topic."""
+    from dataclasses import replace
+
+    from npstream.errors import UsageError
+    from npstream.history.merges import RecordedMerges
+    from npstream.replay.source import TopicSource
+    from npstream.state import kept_history
+
+    topic = settings.labels.topic
+    if not isinstance(source, TopicSource) or topic is None:
+        raise UsageError("--as-decided follows decisions on a topic whose labels have one of their own (labels.topic)")
+
+    def merger(partition: int) -> "Merger":
+        resets = kept_history(source.log, settings.group, source.topic, partition).resets
+        merges = RecordedMerges(source.log, topic, partition, source.ranges[partition][0], None, resets)
+        return lambda records: merges.up_to(records[-1].offset)
+
+    return replace(source, recorded=merger)
 
 
 def _seed(path: Path | None) -> "Model | None":

@@ -22,7 +22,7 @@ class Range:
     partitions: tuple[int, ...] = ()
 
 
-def topic_source(log: Log, topic: str, where: Range) -> TopicSource:
+def topic_source(log: Log, topic: str, where: Range, *, has_labels: bool = False) -> TopicSource:
     """A range of the events topic. Raises `UsageError` when it is empty or lies in the future."""
     ranges, held = {}, {}
     for partition in partitions_of(log, topic, where.partitions):
@@ -35,7 +35,7 @@ def topic_source(log: Log, topic: str, where: Range) -> TopicSource:
             held[partition] = (ends.begin, ends.stable)
     if not ranges:
         raise UsageError(_nothing(log, topic, where, held))
-    return TopicSource(log, topic, ranges)
+    return TopicSource(log, topic, ranges, has_labels=has_labels)
 
 
 def partitions_of(log: Log, topic: str, chosen: Sequence[int]) -> list[int]:

@@ -71,7 +71,7 @@ class EventInput:
         from npstream.cli.ranges import topic_source
 
         with closing(backend_of(settings).open_log()) as log:
-            yield topic_source(log, topic, self.where)
+            yield topic_source(log, topic, self.where, has_labels=settings.labels.topic is not None)
 
     @property
     def name(self) -> str:

@@ -6,7 +6,8 @@ decisions alone record the order in which two logs were read.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import dropwhile
 
 from npstream.codec.event import Kind
 from npstream.codec.labels import Label, LabelDecoder
@@ -65,15 +66,32 @@ class Marks:
         return found + [now] * (events - len(found))
 
 
+Merger = Callable[[Sequence[Record]], Sequence[Merge]]
+"""Merges labels with the next events of a partition."""
+
+
+def no_labels(events: Sequence[Record]) -> Sequence[Merge]:
+    """The `Merger` where labels have no topic."""
+    return ()
+
+
 class MergeByTime:
-    """Merges two logs that are there as a whole: each label before the first event that is not older."""
+    """Merges two logs that are there as a whole: each label before the first event that is not older.
+
+    Labels older than the first event are about events before it, and left out.
+    """
 
     def __init__(self, labels: Iterable[Record]) -> None:
         self._labels = iter(labels)
-        self._next = next(self._labels, None)
+        self._next: Record | None = None
+        self._has_begun = False
 
     def __call__(self, events: Sequence[Record]) -> list[Merge]:
         """The merges with these events, which follow those of the last call."""
+        if events and not self._has_begun:
+            self._has_begun, first_ms = True, events[0].timestamp_ms
+            self._labels = dropwhile(lambda label: label.timestamp_ms < first_ms, self._labels)
+            self._next = next(self._labels, None)
         merges = []
         for event in events:
             taken = []

@@ -6,6 +6,7 @@ from itertools import islice
 
 from npstream.codec.event import EventFormat
 from npstream.partition import PartitionConfig
+from npstream.partition.merges import Merger
 from npstream.records import Batch
 from npstream.replay.replay import replay
 from npstream.replay.source import Source, size_of
@@ -42,6 +43,9 @@ class _Beginning:
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         return self.source.ranges
+
+    def merger(self, partition: int) -> Merger:
+        return self.source.merger(partition)
 
     def rounds(self) -> Iterator[list[Batch]]:
         yield from islice(self.source.rounds(), self.count)

@@ -13,7 +13,9 @@ from npstream.errors import StateCorrupt
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.counters import Tally
+from npstream.partition.merges import Merger
 from npstream.records import Batch, Record
+from npstream.replay.merged import MergedRun
 from npstream.replay.source import Source
 from npstream.report.rates import Rates
 
@@ -91,7 +93,7 @@ def replay(
     config = adapt(config, source)
     topic = source.topic or FILE_TOPIC
     lanes = {
-        p: _Lane(PartitionProcessor.cold(config, group, topic, p, begin, seed), begin, end)
+        p: _Lane(PartitionProcessor.cold(config, group, topic, p, begin, seed), source.merger(p), begin, end)
         for p, (begin, end) in source.ranges.items()
     }
     for batches in source.rounds():
@@ -111,8 +113,9 @@ def adapt(config: PartitionConfig, source: Source) -> PartitionConfig:
 class _Lane:
     """One partition on its way through the source, sampled after every batch and at its quarters."""
 
-    def __init__(self, processor: PartitionProcessor, begin: int, end: int) -> None:
+    def __init__(self, processor: PartitionProcessor, merger: Merger, begin: int, end: int) -> None:
         self._processor = processor
+        self._run = MergedRun(processor, merger)
         self._cuts = [begin + (end - begin) * q // QUARTERS for q in range(1, QUARTERS)]
         self._marks: list[Rates] = []
         self._samples: list[Sample] = []
@@ -132,7 +135,7 @@ class _Lane:
     def _process(self, records: list[Record]) -> None:
         if not records or self._halted is not None:
             return
-        self._halted = self._processor.process(records).halted
+        self._halted = self._run.process(records).halted
         self._records += len(records)
         model = self._processor.model
         self._samples.append(Sample(self._records, self._rates(), model.threshold, model.gamma))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npstream.codec.event import EventFormat
+from npstream.partition.merges import MergeByTime, Merger, no_labels
 from npstream.port import Log
 from npstream.records import Batch, Channel, Headers, Record
 
@@ -42,6 +43,9 @@ class Source(Protocol):
     def rounds(self) -> Iterator[list[Batch]]:
         """Batches of all partitions, again and again until all is read."""
 
+    def merger(self, partition: int) -> Merger:
+        """What merges labels from a topic of their own with the events of a partition, from its first on."""
+
 
 def size_of(source: Source) -> int:
     """How many offsets there are, those that hold no record any more included."""
@@ -68,6 +72,10 @@ class ArraySource:
         """Every partition begins at 0 and holds its events and, when they come later, their labels."""
         each = 2 if self.delay else 1
         return {p: (0, each * len(range(p, len(self.y), self.partitions))) for p in range(self.partitions)}
+
+    def merger(self, partition: int) -> Merger:
+        """Rows bring their labels."""
+        return no_labels
 
     def rounds(self) -> Iterator[list[Batch]]:
         """One row after another to the partitions in turn."""
@@ -112,6 +120,8 @@ class RecordSource:
     records: Mapping[int, Sequence[Record]]
     topic: str | None = None
     format: None = None
+    label_records: Mapping[int, Sequence[Record]] | None = None
+    """Records of the labels topic, by partition, where there is one."""
 
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
@@ -126,6 +136,14 @@ class RecordSource:
         """The records of one partition from an offset on."""
         return (record for record in self.records[partition] if record.offset >= offset)
 
+    def labels(self, partition: int) -> Iterator[Record] | None:
+        """The labels of one partition, None when they have no topic."""
+        return None if self.label_records is None else iter(self.label_records.get(partition, ()))
+
+    def merger(self, partition: int) -> Merger:
+        """Merges by time."""
+        return by_time(self.labels(partition))
+
     def rounds(self) -> Iterator[list[Batch]]:
         """Slices of all partitions."""
         return _in_turn(self.readers())
@@ -139,6 +157,10 @@ class TopicSource:
     topic: str
     ranges: Mapping[int, tuple[int, int]]
     format: None = None
+    has_labels: bool = False
+    """Whether labels have a topic of their own."""
+    recorded: Callable[[int], Merger] | None = None
+    """Merges as the decisions record it, by partition; None: by time."""
 
     def readers(self) -> dict[int, Iterator[Record]]:
         """The records of each partition, read as they are asked for."""
@@ -148,9 +170,25 @@ class TopicSource:
         """The records of one partition from an offset on, read as they are asked for."""
         return self.log.read(Channel.EVENTS, partition, offset, self.ranges[partition][1])
 
+    def labels(self, partition: int) -> Iterator[Record] | None:
+        """The labels of one partition, None when they have no topic; read as they are asked for."""
+        if not self.has_labels:
+            return None
+        ends = self.log.ends(Channel.LABELS, partition)
+        return self.log.read(Channel.LABELS, partition, ends.begin, ends.stable)
+
+    def merger(self, partition: int) -> Merger:
+        """Merges as the decisions say, where they are to be followed, else by time."""
+        return by_time(self.labels(partition)) if self.recorded is None else self.recorded(partition)
+
     def rounds(self) -> Iterator[list[Batch]]:
         """Reads of all partitions in turn."""
         return _in_turn(self.readers())
+
+
+def by_time(labels: Iterator[Record] | None) -> Merger:
+    """Merges these labels by time; nothing when there are none to come."""
+    return no_labels if labels is None else MergeByTime(labels)
 
 
 def _in_turn(readers: Mapping[int, Iterator[Record]]) -> Iterator[list[Batch]]:

@@ -9,9 +9,10 @@ from itertools import count, islice
 
 from npstream.codec.decisions import default_id
 from npstream.codec.decoder import EventConfig, EventDecoder, EventId, Kind
+from npstream.partition.merges import Merger
 from npstream.records import Batch, Record
 from npstream.replay.replay import FILE_TOPIC
-from npstream.replay.source import ROUND, ArraySource, RecordSource, Source, TopicSource, size_of
+from npstream.replay.source import ROUND, ArraySource, RecordSource, Source, TopicSource, by_time, size_of
 
 HELD_BACK_MAX = 0.2
 """At most this share is held back: most of a history is for learning."""
@@ -97,6 +98,13 @@ class MergedSource:
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """One partition with room for all."""
         return {0: (0, size_of(self.source))}
+
+    def merger(self, partition: int) -> Merger:
+        """Labels of all partitions by time, numbered again."""
+        found = [labels for p in self.source.ranges if (labels := self.source.labels(p)) is not None]
+        merged = heapq.merge(*found, key=_timestamp)
+        numbered = (label._replace(offset=offset) for offset, label in zip(count(), merged, strict=False))
+        return by_time(numbered if found else None)
 
     def rounds(self) -> Iterator[list[Batch]]:
         """The next records by time, whatever partition they are from."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from npstream.errors import plural
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
+from npstream.replay.merged import MergedRun
 from npstream.replay.replay import FILE_TOPIC, Result, adapt, replay
 from npstream.replay.source import ArraySource, Source
 from npstream.replay.split import as_one
@@ -27,8 +28,9 @@ def train(
     ((partition, (begin, _)),) = merged.ranges.items()
     topic = source.topic or FILE_TOPIC
     processor = PartitionProcessor.cold(adapt(config, source), group, topic, partition, begin, None)
+    run = MergedRun(processor, merged.merger(partition))
     for (batch,) in merged.rounds():
-        step = processor.process(batch.records)
+        step = run.process(batch.records)
         if step.halted is not None:
             raise step.halted
         progress(len(batch.records))

@@ -60,7 +60,9 @@ def in_memory(source: Source) -> Data:
     if total > RECORDS_MAX:
         raise UsageError(f"{total} records are too many to search over; choose at most {RECORDS_MAX} with --from, --to")
     records = {partition: list(islice(reader, RECORDS_MAX)) for partition, reader in source.readers().items()}
-    return RecordSource({partition: found for partition, found in records.items() if found}, source.topic)
+    labels = {partition: list(islice(source.labels(partition) or (), RECORDS_MAX)) for partition in records}
+    kept = {partition: found for partition, found in records.items() if found}
+    return RecordSource(kept, source.topic, label_records=labels if source.has_labels else None)
 
 
 def tune(search: Search, data: Data, kept: Results, progress: Callable[[Trial], None]) -> list[Trial]:

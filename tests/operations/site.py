@@ -60,7 +60,7 @@ class Site:
                 "session_timeout_ms": 10_000,
                 "transaction_timeout_ms": _TRANSACTION_MS,
             },
-            "topics": asdict(self.topics),
+            "topics": {name: value for name, value in asdict(self.topics).items() if value is not None},
             "model": {"d": 2, "D": 8, "tau": 0.1},
             "http": {"port": 0},
         }

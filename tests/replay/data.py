@@ -12,6 +12,7 @@ import orjson
 from npstream.codec.decoder import EventConfig
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
+from npstream.partition.merges import Merger
 from npstream.records import Batch, Record
 from npstream.replay.source import Source
 
@@ -95,6 +96,9 @@ class Rebatched:
     @property
     def ranges(self) -> Any:
         return self.source.ranges
+
+    def merger(self, partition: int) -> Merger:
+        return self.source.merger(partition)
 
     def rounds(self) -> Iterator[list[Batch]]:
         whole: dict[int, list[Record]] = {}

@@ -76,7 +76,7 @@ class Tenant:
                     **security,
                 },
             },
-            "topics": asdict(self.topics),
+            "topics": {name: value for name, value in asdict(self.topics).items() if value is not None},
             "model": {"d": 2, "D": 8, "tau": 0.1},
             "http": {"port": 0},
         }

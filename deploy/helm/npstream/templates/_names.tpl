@@ -59,6 +59,7 @@ maxReplicas: {{ default .Values.partitions .Values.autoscaling.maxReplicas | int
 topics:
   events: {{ $events | quote }}
   decisions: {{ dig "topics" "decisions" nil $s | default (printf "%s-decisions" $events) | quote }}
+  labels: {{ dig "labels" "topic" nil $s | default "" | quote }}
   deadLetters: {{ dig "topics" "dead_letters" nil $s | default (printf "%s-dead-letters" $events) | quote }}
   checkpoints: {{ dig "topics" "checkpoints" nil $s | default (printf "%s-checkpoints" $events) | quote }}
 {{- end -}}
