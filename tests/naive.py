@@ -80,19 +80,24 @@ class Draws:
 
 
 def cold_start(params: Any, draws: Draws) -> tuple[Vector, Vector, Vector, float]:
-    """Directions (D, d) from the kernel's spectrum (eqs. 7-9), weights and bias near zero."""
-    d, D = params.d, params.D
+    """Directions (D, number columns) from the kernel's spectrum (eqs. 7-9), weights and bias near zero."""
+    d, D = len(number_columns(params)), params.D
     plus = params.preset == "plus"
     draw = draws.cauchy if params.kernel == "laplacian" else draws.normal
-    rows = np.array([[draw() for _ in range(d)] for _ in range(D)])
+    rows = np.array([[draw() for _ in range(d)] for _ in range(D)]).reshape(D, d)
     if params.kernel == "matern":
         rows = rows * np.array([[math.sqrt(3) / draws.chi(3)] for _ in range(D)])
-    spread = np.array([(0.25, 1, 4, 16)[j % 4] if plus else 1.0 for j in range(D)])
+    spread = np.array([(1, 4, 16)[j % 3] if plus else 1.0 for j in range(D)])
     alpha = np.sqrt(2 * params.g * spread)[:, None] * rows  # N(0, 2 g I)
     wc, ws = np.zeros(D), np.zeros(D)
     for j in range(D):
         wc[j], ws[j] = 1e-4 * draws.normal(), 1e-4 * draws.normal()
     return alpha, wc, ws, 1e-4 * draws.normal()
+
+
+def number_columns(params: Any) -> list[int]:
+    """Where the numbers are; everything else is a category."""
+    return [i for i in range(params.d) if not (params.buckets and params.buckets[i])]
 
 
 # ------------------------------------------------------------------ threshold and budget
@@ -159,17 +164,17 @@ class Gate:
 
 @dataclass
 class Moments:
-    """Running mean and deviation over the last 10,000 events or so, winsorised; running range."""
+    """Running mean and deviation of each column over its last 10,000 values or so, winsorised; running range."""
 
     d: int
-    n: int = 0
+    n: Vector = field(init=False)
     mean: Vector = field(init=False)
     var: Vector = field(init=False)
     low: Vector = field(init=False)
     high: Vector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mean, self.var = np.zeros(self.d), np.zeros(self.d)
+        self.n, self.mean, self.var = np.zeros(self.d), np.zeros(self.d), np.zeros(self.d)
         self.low, self.high = np.full(self.d, np.inf), np.full(self.d, -np.inf)
 
     @property
@@ -177,20 +182,173 @@ class Moments:
         floor = np.maximum(1e-12, 1e-6 * np.abs(self.mean))
         return np.maximum(np.sqrt(self.var), floor)
 
-    def zscore(self, x: Vector) -> Vector:
-        if self.n == 0:
-            return np.zeros(self.d)
-        return np.clip((x - self.mean) / self.sd, -5, 5)
+    def zscore(self, x: Vector, clip: Vector) -> Vector:
+        """A missing value, and any before the first one of its column, is 0."""
+        known = (self.n > 0) & ~np.isnan(x)
+        return np.where(known, np.clip((x - self.mean) / self.sd, -clip, clip), 0.0)
 
-    def absorb(self, x: Vector) -> None:
-        if self.n >= 10:
-            x = np.clip(x, self.mean - 8 * self.sd, self.mean + 8 * self.sd)
-        self.low, self.high = np.minimum(self.low, x), np.maximum(self.high, x)
-        self.n += 1
-        weight = 1 / min(self.n, 10_000)
-        before = x - self.mean
-        self.mean = self.mean + weight * before
-        self.var = (1 - weight) * self.var + weight * before * (x - self.mean)
+    def absorb(self, row: Vector) -> None:
+        """A missing value changes nothing of its column."""
+        for i, x in enumerate(row):
+            if math.isnan(x):
+                continue
+            if self.n[i] >= 10:
+                sd = self.sd[i]
+                x = min(max(x, self.mean[i] - 8 * sd), self.mean[i] + 8 * sd)
+            self.low[i], self.high[i] = min(self.low[i], x), max(self.high[i], x)
+            self.n[i] += 1
+            weight = 1 / min(self.n[i], 10_000)
+            before = x - self.mean[i]
+            self.mean[i] += weight * before
+            self.var[i] = (1 - weight) * self.var[i] + weight * before * (x - self.mean[i])
+
+
+@dataclass
+class Markers:
+    """Fifteen quantile markers of each number column, from a ring of 64 raw rows."""
+
+    d: int
+    rows: int = 0  # taken into the ring so far
+    events: int = 0
+    ring: list[Vector] = field(default_factory=list)
+    at: Vector = field(init=False)  # (15, d)
+    values: Vector = field(init=False)  # present values taken so far, by column
+
+    def __post_init__(self) -> None:
+        self.at, self.values = np.zeros((15, self.d)), np.zeros(self.d)
+
+    @property
+    def ready(self) -> bool:
+        return self.rows >= 16
+
+    def take(self, row: Vector) -> bool:
+        """Every event, every 4th after the first 1,000. True when the markers moved."""
+        self.events += 1
+        stride = 1 if self.events <= 1000 else 4
+        if self.events % stride:
+            return False
+        if len(self.ring) == 64:
+            self.ring = []
+        self.ring.append(row)
+        self.rows += 1
+        self.values += ~np.isnan(row)
+        if self.rows not in (16, 32) and len(self.ring) < 64:
+            return False
+        for i in range(self.d):
+            self.move(i, stride)
+        return True
+
+    def move(self, i: int, stride: int) -> None:
+        """Towards the quantiles of the ring, by the share that its values have in all that were taken."""
+        column = sorted(row[i] for row in self.ring if not math.isnan(row[i]))
+        m = len(column)
+        if m == 0:
+            return
+        rate = max(m / self.values[i], m * stride / 10_000)
+        for k in range(15):
+            rank = min(max((k + 0.5) / 15 * m - 0.5, 0.0), m - 1.0)
+            a, b = column[int(rank)], column[min(int(rank) + 1, m - 1)]
+            quantile = a + (rank - int(rank)) * (b - a)
+            self.at[k, i] += rate * (quantile - self.at[k, i])
+
+    def sparse(self) -> npt.NDArray[np.bool_]:
+        """Columns with at least 14 of 15 markers at their median, such as a rare flag."""
+        return np.asarray(self.ready & ((self.at == self.at[7]).sum(axis=0) >= 14))
+
+    def threshold(self, i: int, level: float) -> float:
+        """The value at a level of (0, 1), below the top marker where the column has more than one value."""
+        marks = self.at[:, i]
+        place = level * 15 - 0.5
+        k = int(place)
+        value = marks[k] + (place - k) * (marks[k + 1] - marks[k])
+        lower = [mark for mark in marks if mark < marks[14]]
+        return float(lower[-1] if value >= marks[14] and lower else value)
+
+
+class Tables:
+    """A table of cells for each column and 64 ferns: tables of 32 cells that five comparisons choose from.
+
+    Cells and accumulators are float32, and so is their step.
+    """
+
+    def __init__(self, params: Any, draws: Draws) -> None:
+        self.params, self.draws = params, draws
+        self.numbers = number_columns(params)
+        self.categories = [i for i in range(params.d) if i not in self.numbers]
+        self.columns = self.numbers + self.categories
+        self.markers = Markers(len(self.numbers))
+        sizes = [17] * len(self.numbers) + [params.buckets[i] for i in self.categories] + [32] * 64
+        self.cells = [np.zeros(size, np.float32) for size in sizes]
+        self.acc = [np.zeros(size, np.float32) for size in sizes]
+        # bits[b][f]: bit b of fern f looks at a column (an index into self.columns) at a level
+        self.bits = [[self._bit() for _ in range(64)] for _ in range(5)]
+        self.limits = np.zeros((5, 64), np.float32)
+
+    def _column(self) -> int:
+        return int(self.draws.uniform() * self.params.d)
+
+    def _bit(self) -> tuple[int, float]:
+        column = self._column()
+        return column, float(np.float32(0.04 + 0.92 * self.draws.uniform()))
+
+    def hash(self, code: int, place: int) -> int:
+        """One word for a value at a place: the same in every partition."""
+        key = mix(mix((self.params.seed + _GOLDEN) % _WORD) ^ ((_WORD - 1) * _GOLDEN % _WORD))
+        return mix(mix((key + (code + 1) * _GOLDEN) % _WORD) ^ (place * _GOLDEN % _WORD))
+
+    @staticmethod
+    def code(value: float) -> int:
+        """A category's number; a missing one is a value of its own."""
+        return 2**24 if math.isnan(value) else int(value)
+
+    def chosen(self, x: Vector) -> list[int]:
+        """The cell of each table that x selects; none before there are markers."""
+        if not self.markers.ready:
+            return []
+        own = [
+            16 if math.isnan(x[i]) else int((self.markers.at[:, n] < x[i]).sum()) for n, i in enumerate(self.numbers)
+        ]
+        own += [
+            self.hash(self.code(x[i]), len(self.numbers) + c) % self.params.buckets[i]
+            for c, i in enumerate(self.categories)
+        ]
+        return own + [sum(self.set(x, b, f) << b for b in range(5)) for f in range(64)]
+
+    def set(self, x: Vector, b: int, f: int) -> bool:
+        """Bit b of fern f."""
+        column, _ = self.bits[b][f]
+        if column < len(self.numbers):
+            return bool(np.float32(x[self.numbers[column]]) > self.limits[b, f])
+        value = self.code(x[self.columns[column]])
+        return self.hash(value, self.params.d + 64 * b + f) >= 2**63
+
+    def score(self, x: Vector) -> float:
+        return float(sum(float(table[i]) for table, i in zip(self.cells, self.chosen(x), strict=False)))
+
+    def learn(self, x: Vector, g: float, eta: float) -> None:
+        """Adagrad on the selected cells."""
+        for table, acc, i in zip(self.cells, self.acc, self.chosen(x), strict=False):
+            acc[i] = np.float32(1 - 1e-4) * acc[i] + np.float32(g * g)
+            table[i] -= np.float32(eta * g) / np.sqrt(acc[i] + np.float32(1))
+
+    def take(self, x: Vector) -> None:
+        """The row goes to the markers; where they moved, the ferns' limits follow."""
+        if not self.markers.take(x[self.numbers]):
+            return
+        first_full = self.markers.rows == 64
+        for b in range(5):
+            for f in range(64):
+                column, level = self.bits[b][f]
+                tries = 0
+                while first_full and self.constant(column) and tries < 8:
+                    column = self._column()
+                    tries += 1
+                self.bits[b][f] = column, level
+                if column < len(self.numbers):
+                    self.limits[b, f] = np.float32(self.markers.threshold(column, level))
+
+    def constant(self, column: int) -> bool:
+        return column < len(self.numbers) and bool((self.markers.at[:, column] == self.markers.at[0, column]).all())
 
 
 # ------------------------------------------------------------------ the classifier
@@ -202,13 +360,16 @@ class Naive:
     def __init__(self, params: Any, stream: int = 0) -> None:
         self.params = params
         self.gate = Gate(params)
-        self.moments = Moments(params.d)
+        self.numbers = number_columns(params)
+        self.moments = Moments(len(self.numbers))
         self.draws = Draws(params.seed, stream)
         if params.preset != "external":
             self.alpha, self.wc, self.ws, self.b = cold_start(params, self.draws)
+        if params.preset == "plus":
+            self.tables = Tables(params, self.draws)
         D = params.D
         self.acc_c, self.acc_s, self.acc_a, self.acc_b = np.zeros(D), np.zeros(D), np.zeros(D), 0.0
-        self.gamma, self.prior = 1.0, 0.5  # Algorithm 1, line 2: gamma_1 = 1
+        self.gamma = 1.0  # Algorithm 1, line 2: gamma_1 = 1
         self.n_pos = self.n_neg = 0  # line 3
         self.window: deque[int] = deque(maxlen=params.window)
         self.decided: dict[int, int] = {}
@@ -249,20 +410,33 @@ class Naive:
     def score(self, event: Event) -> float:
         if self.params.preset == "external":
             return event.score
-        return self.forward(self.transform(event.x))
+        return self.forward(event.x)
 
     def transform(self, x: Vector) -> Vector:
         if self.params.input == "zscore":
-            return self.moments.zscore(x)
+            return self.moments.zscore(x[self.numbers], self.clip)
         if self.params.input == "unit":
             norm = float(np.linalg.norm(x))
             return x / norm if norm > 0 else x
         return x
 
-    def forward(self, z: Vector) -> float:
-        """f = w'x~ + b with x~ = sqrt(1/D) [cos, sin] (eqs. 5, 8, 9); the stream form has no sqrt(1/D)."""
-        angle = self.alpha @ z
-        return self.scale * float(self.wc @ np.cos(angle) + self.ws @ np.sin(angle)) + self.b
+    @property
+    def clip(self) -> Vector:
+        """z-scores are clipped to +-5; in the stream form those of sparse columns to +-1."""
+        if self.params.preset != "plus":
+            return np.full(len(self.numbers), 5.0)
+        return np.where(self.tables.markers.sparse(), 1.0, 5.0)
+
+    def forward(self, x: Vector) -> float:
+        """f = w'x~ + b (eq. 5); in the stream form the tables add their cells."""
+        network, tables = self.parts(x)
+        return network + tables + self.b
+
+    def parts(self, x: Vector) -> tuple[float, float]:
+        """w'x~ with x~ = sqrt(1/D) [cos, sin] (eqs. 8, 9), without sqrt(1/D) in the stream form; the tables' sum."""
+        angle = self.alpha @ self.transform(x)
+        network = self.scale * float(self.wc @ np.cos(angle) + self.ws @ np.sin(angle))
+        return network, self.tables.score(x) if self.params.preset == "plus" else 0.0
 
     @property
     def scale(self) -> float:
@@ -273,26 +447,33 @@ class Naive:
         self.n_pos += y == 1  # line 7
         self.n_neg += y == -1
         if self.params.preset != "external":
-            self.descend(self.transform(event.x), y, f)
+            self.descend(event.x, y)
             self.move_gamma(y, f)
-            self.moments.absorb(event.x)
+            self.moments.absorb(event.x[self.numbers])
+            if self.params.preset == "plus":
+                self.tables.take(event.x)
             if self.params.one_class and y == -1:
                 self.learn_drawn_target()
         if y == -1 and self.params.preset != "paper":
             self.gate.track(f)
 
     def learn_drawn_target(self) -> None:
-        """One target from the uniform density over the feature range: trains the network, nothing else."""
-        low, high = self.moments.low, self.moments.high
-        x = np.array([low[i] + self.draws.uniform() * (high[i] - low[i]) for i in range(self.params.d)])
-        z = self.transform(x)
-        self.descend(z, 1, self.forward(z))
+        """One target from the uniform density over the feature range: trains the network and tables, nothing else."""
+        x = np.zeros(self.params.d)
+        for n, i in enumerate(self.numbers):
+            low, high = self.moments.low[n], self.moments.high[n]
+            share = self.draws.uniform()
+            x[i] = low + share * (high - low) if low <= high else math.nan
+        for i in range(self.params.d):
+            if i not in self.numbers:
+                x[i] = int(self.draws.uniform() * 2**24)
+        self.descend(x, 1)
 
-    def descend(self, z: Vector, y: int, f: float) -> None:
+    def descend(self, x: Vector, y: int) -> None:
         if self.params.preset == "paper":
-            self.sgd(z, y, f)
+            self.sgd(self.transform(x), y, self.forward(x))
         else:
-            self.adagrad(z, y, f)
+            self.adagrad(x, y)
 
     def sgd(self, z: Vector, y: int, f: float) -> None:
         """Lines 8-11 and 13."""
@@ -310,12 +491,17 @@ class Naive:
         self.b -= eta * mu * g
         self.alpha = self.alpha - eta * mu * np.outer(slope, z)
 
-    def adagrad(self, z: Vector, y: int, f: float) -> None:
-        """Logistic loss, weights from a forgetful prior, Adagrad with one accumulator per direction."""
-        if not self.params.one_class:
-            self.prior += 1e-3 * ((y == 1) - self.prior)
-        mu = min(20.0, 1 / self.prior if y == 1 else self.gamma / (1 - self.prior))
-        g = -y * mu / (1 + math.exp(y * f))
+    def adagrad(self, x: Vector, y: int) -> None:
+        """Logistic loss; network and tables each learn half from their common score, half from their own."""
+        mu = 1.0 if y == 1 else min(self.gamma, 20.0)
+        z = self.transform(x)
+        network, tables = self.parts(x)
+        f = network + tables + self.b
+
+        def pull(score: float) -> float:
+            return -y * mu / (1 + math.exp(y * score))
+
+        g, g_tables = pull(0.5 * f + 0.5 * (network + self.b)), pull(0.5 * f + 0.5 * (tables + self.b))
         angle = self.alpha @ z
         cos, sin = np.cos(angle), np.sin(angle)
         slope = g * (-self.wc * sin + self.ws * cos)
@@ -323,12 +509,13 @@ class Naive:
         self.acc_a = keep * self.acc_a + slope**2 * (z @ z)
         self.acc_c = keep * self.acc_c + (g * cos) ** 2
         self.acc_s = keep * self.acc_s + (g * sin) ** 2
-        self.acc_b = keep * self.acc_b + g**2
-        rate = eta * 10 / math.sqrt(self.params.d)
+        self.acc_b = keep * self.acc_b + pull(f) ** 2
+        rate = eta * 20 / math.sqrt(max(len(z), 1))
         self.alpha = self.alpha - np.outer(rate * slope / np.sqrt(self.acc_a + tiny), z)
         self.wc = self.wc - eta * g * cos / np.sqrt(self.acc_c + tiny)
         self.ws = self.ws - eta * g * sin / np.sqrt(self.acc_s + tiny)
-        self.b -= eta * g / math.sqrt(self.acc_b + tiny)
+        self.b -= eta * pull(f) / math.sqrt(self.acc_b + tiny)
+        self.tables.learn(x, g_tables, eta)
 
     def move_gamma(self, y: int, f: float) -> None:
         """Line 12 (eq. 17), or the stochastic form before it."""

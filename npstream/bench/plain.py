@@ -11,10 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from npstream.model.generator import key_of, uniform
 from npstream.model.model import Model
 from npstream.model.params import Params
 
 Vector = npt.NDArray[np.float64]
+
+# Weights of a fern's five comparisons in the number of its cell.
+_BITS = np.array([1, 2, 4, 8, 16])
 
 
 class PlainRow(NamedTuple):
@@ -87,7 +91,7 @@ class PlainNetwork:
         self.params = params
         self.alpha = np.ascontiguousarray(start["alpha"].T, np.float64)
         self.w = np.concatenate([start["wc"], start["ws"]]).astype(np.float64)
-        self.b = float(start["head"][2])
+        self.b = float(start["head"][1])
         self.gamma = 1.0
         self.window = np.zeros(params.window)
         self.gate = PlainGate(params)
@@ -98,7 +102,7 @@ class PlainNetwork:
         z = self.transform(raw)
         angle = self.alpha @ z
         phi = np.concatenate([np.cos(angle), np.sin(angle)])
-        f = self.score(phi)
+        f = self.score(phi, raw)
         gate = self.gate
         decision, reason = gate.judge(f)
         row = PlainRow(decision, reason, f, gate.q, self.gamma, gate.fpr, gate.negatives + gate.positives)
@@ -113,7 +117,7 @@ class PlainNetwork:
         """Features as they are."""
         return x
 
-    def score(self, phi: Vector) -> float:
+    def score(self, phi: Vector, x: Vector) -> float:
         """f of the features."""
         return float(self.w @ phi) + self.b
 
@@ -142,7 +146,7 @@ class PlainNetwork:
 class PlainPaper(PlainNetwork):
     """Algorithm 1."""
 
-    def score(self, phi: Vector) -> float:
+    def score(self, phi: Vector, x: Vector) -> float:
         """With the paper's 1/sqrt(D)."""
         return float(self.w @ phi) / math.sqrt(len(self.alpha)) + self.b
 
@@ -160,36 +164,115 @@ class PlainPaper(PlainNetwork):
         self.alpha -= eta * np.outer(slopes, z)
 
 
+class PlainTables:
+    """Markers, a table for each number, and ferns."""
+
+    def __init__(self, params: Params) -> None:
+        start = Model.create(params).arrays()
+        self.d, self.eta = params.d, params.eta
+        self.cell, self.acc = start["cell"][:, 0].copy(), start["cell"][:, 1].copy()
+        self.first = np.concatenate([17 * np.arange(params.d), 17 * params.d + 32 * np.arange(64)])
+        self.column, self.level = start["fern_column"].astype(np.int64), start["fern_level"].astype(np.float64)
+        self.limit = np.zeros((5, 64), np.float32)
+        self.marker, self.ring, self.rows = np.zeros((15, params.d)), np.zeros((64, params.d), np.float32), 0
+        self.clip = np.full(params.d, 5.0)
+        self.draws, self.key = int(start["clock"][4]), key_of(np.uint64(params.seed), np.uint64(0))
+        self.at = np.empty(0, np.int64)
+
+    def score(self, x: Vector) -> float:
+        """The sum of the selected cells."""
+        if self.rows < 16:
+            return 0.0
+        below = (self.marker < x).sum(axis=0)
+        bits = x.astype(np.float32)[self.column] > self.limit
+        self.at = self.first + np.concatenate([below, (_BITS[:, None] * bits).sum(axis=0)])
+        return float(self.cell[self.at].sum(dtype=np.float64))
+
+    def learn(self, g: float) -> None:
+        """Adagrad on the selected cells."""
+        if self.rows >= 16:
+            self.acc[self.at] = np.float32(1 - 1e-4) * self.acc[self.at] + np.float32(g * g)
+            self.cell[self.at] -= np.float32(self.eta * g) / np.sqrt(self.acc[self.at] + np.float32(1))
+
+    def take(self, x: Vector, t: int) -> None:
+        """A row for the markers."""
+        stride = 1 if t <= 1000 else 4
+        if t % stride:
+            return
+        self.ring[self.rows % 64] = x
+        self.rows += 1
+        if self.rows % 64 and self.rows not in (16, 32):
+            return
+        m = min(self.rows, 64)
+        rank = (np.arange(15) + 0.5) / 15 * m - 0.5
+        low = rank.astype(int)
+        ordered = np.sort(self.ring[:m], axis=0).astype(np.float64)
+        share = (rank - low)[:, None]
+        quantile = ordered[low] + share * (ordered[np.minimum(low + 1, m - 1)] - ordered[low])
+        self.marker += max(m / self.rows, m * stride / 10_000) * (quantile - self.marker)
+        self.clip = np.where((self.marker == self.marker[7]).sum(axis=0) >= 14, 1.0, 5.0)
+        if self.rows == 64:
+            self.redraw()
+        self.set_limits()
+
+    def redraw(self) -> None:
+        """Bits on constant columns look at another one."""
+        constant = self.marker[0] == self.marker[14]
+        for b, f in np.ndindex(5, 64):
+            for _ in range(8):
+                if not constant[self.column[b, f]]:
+                    break
+                self.column[b, f] = int(uniform(self.key, self.draws) * self.d)
+                self.draws += 1
+
+    def set_limits(self) -> None:
+        """What the bits compare with, from the markers."""
+        place = self.level * 15 - 0.5
+        low = place.astype(int)
+        a, b, top = self.marker[low, self.column], self.marker[low + 1, self.column], self.marker[14, self.column]
+        limit = a + (place - low) * (b - a)
+        lower = np.where(self.marker < self.marker[14], self.marker, -np.inf).max(axis=0)[self.column]
+        self.limit = np.where((limit >= top) & np.isfinite(lower), lower, limit).astype(np.float32)
+
+
 class PlainPlus(PlainNetwork):
-    """The stream form."""
+    """The stream form, for features that are all numbers and all there."""
 
     def __init__(self, params: Params) -> None:
         super().__init__(params)
         self.mean, self.var, self.inv_sd = np.zeros(params.d), np.zeros(params.d), np.zeros(params.d)
         self.acc_w, self.acc_a, self.acc_b = np.zeros(2 * params.D), np.zeros(params.D), 0.0
-        self.prior = 0.5
+        self.tables = PlainTables(params)
+        self.parts = 0.0, 0.0
 
     def transform(self, x: Vector) -> Vector:
         """Running z-score, clipped."""
-        return np.clip((x - self.mean) * self.inv_sd, -5, 5)
+        return np.clip((x - self.mean) * self.inv_sd, -self.tables.clip, self.tables.clip)
+
+    def score(self, phi: Vector, x: Vector) -> float:
+        """Network and tables."""
+        self.parts = float(self.w @ phi), self.tables.score(x)
+        return sum(self.parts) + self.b
 
     def descend(self, z: Vector, phi: Vector, f: float, y: int) -> None:
-        """One Adagrad step on the weighted logistic loss."""
-        self.prior += 1e-3 * ((y > 0) - self.prior)
-        mu = min(20.0, 1 / self.prior if y > 0 else self.gamma / (1 - self.prior))
-        g = -y * mu / (1 + math.exp(y * f))
+        """One Adagrad step on the weighted logistic loss, each part by half of its own score."""
+        mu = 1.0 if y > 0 else min(self.gamma, 20.0)
+        g, g_tables, g_bias = (
+            -y * mu / (1 + math.exp(y * h)) for h in (*(0.5 * f + 0.5 * (part + self.b) for part in self.parts), f)
+        )
         slopes, gradient = g * self.slopes(phi), g * phi
         keep, eta = 1 - 1e-4, self.params.eta
         self.acc_a = keep * self.acc_a + slopes**2 * (z @ z)
         self.acc_w = keep * self.acc_w + gradient**2
-        self.acc_b = keep * self.acc_b + g * g
-        rate = eta * 10 / math.sqrt(len(z))
+        self.acc_b = keep * self.acc_b + g_bias**2
+        rate = eta * 20 / math.sqrt(len(z))
         self.alpha -= np.outer(rate * slopes / np.sqrt(self.acc_a + 1e-8), z)
         self.w -= eta * gradient / np.sqrt(self.acc_w + 1e-8)
-        self.b -= eta * g / math.sqrt(self.acc_b + 1e-8)
+        self.b -= eta * g_bias / math.sqrt(self.acc_b + 1e-8)
+        self.tables.learn(g_tables)
 
     def absorb(self, x: Vector) -> None:
-        """Running moments, winsorised."""
+        """Running moments, winsorised, and markers."""
         n = self.gate.negatives + self.gate.positives
         delta = x - self.mean
         if n > 10:
@@ -200,6 +283,7 @@ class PlainPlus(PlainNetwork):
         self.var += (delta * (delta - step) - self.var) / min(n, 10_000)
         floor = np.maximum(1e-12, 1e-6 * np.abs(self.mean))
         self.inv_sd = 1 / np.maximum(np.sqrt(self.var), floor)
+        self.tables.take(x, n)
 
 
 def plain_of(params: Params) -> PlainNetwork:

@@ -7,7 +7,7 @@ kernel (eqs. 7-9). With s = sqrt(2 g), a direction is s times
     laplacian  independent Cauchy coordinates     exp(-s |u|_1)
     matern     multivariate Student t, 3 dof      (1 + sqrt(3) s |u|) exp(-sqrt(3) s |u|)
 
-`plus` gives unit j the bandwidth g times 1/4, 1, 4 or 16 in turn, so that none
+`plus` gives unit j the bandwidth g times 1, 4 or 16 in turn, so that none
 has to be chosen. Draw numbers are part of the format: the same key gives the
 same network forever.
 """
@@ -25,7 +25,7 @@ RBF, LAPLACIAN, MATERN = range(3)
 WEIGHT_SD = 1e-4
 """Weights and bias begin around zero."""
 
-_BANDWIDTHS = (0.25, 1.0, 4.0, 16.0)
+_BANDWIDTHS = (1.0, 4.0, 16.0)
 _MATERN_DOF = 3
 
 
@@ -35,7 +35,7 @@ def draw_directions(key: np.uint64, kernel: int, g: float, spread: bool, alpha: 
     d, units = alpha.shape
     draws = 0
     for j in range(units):
-        scale = math.sqrt(2.0 * g * (_BANDWIDTHS[j % 4] if spread else 1.0))
+        scale = math.sqrt(2.0 * g * (_BANDWIDTHS[j % 3] if spread else 1.0))
         for i in range(d):
             alpha[i, j] = scale * (cauchy(key, draws) if kernel == LAPLACIAN else normal(key, draws))
             draws += 2

@@ -32,6 +32,12 @@ def key_of(seed: np.uint64, stream: np.uint64) -> np.uint64:
 
 
 @jit
+def word_of(key: np.uint64, value: int, place: int) -> np.uint64:
+    """The hash of a value at a place: a random word for each pair of them, always the same one."""
+    return mix(mix(key + np.uint64(value + 1) * _GOLDEN) ^ (np.uint64(place) * _GOLDEN))
+
+
+@jit
 def uniform(key: np.uint64, counter: int) -> float:
     """Draw number `counter`, uniform on the open interval (0, 1)."""
     word = mix(key + np.uint64(counter + 1) * _GOLDEN)

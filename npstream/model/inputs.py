@@ -11,16 +11,24 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats
 from npstream.errors import SettingsError
+from npstream.model.columns import CODES
+from npstream.model.params import Params
 
 Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
 
 
-def rows_of(X: npt.ArrayLike, d: int) -> npt.NDArray[np.float32]:
-    """Features as float32[rows, d]."""
+def rows_of(X: npt.ArrayLike, params: Params) -> npt.NDArray[np.float32]:
+    """Features as float32[rows, d], NaN where one is missing, a category as its code."""
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(X, np.float32)
-    _refuse_unless(rows.ndim == 2 and rows.shape[1] == d, f"X: shape {rows.shape} is not (rows, {d})")
-    _refuse_unless(bool(np.isfinite(rows).all()), "X: not all features are finite float32 numbers")
+    _refuse_unless(rows.ndim == 2 and rows.shape[1] == params.d, f"X: shape {rows.shape} is not (rows, {params.d})")
+    if params.takes_missing:
+        _refuse_unless(not np.isinf(rows).any(), "X: not all features are finite float32 numbers or NaN (missing)")
+    else:
+        _refuse_unless(bool(np.isfinite(rows).all()), "X: not all features are finite float32 numbers")
+    codes = rows[:, np.flatnonzero(params.buckets)]
+    known = np.isnan(codes) | ((codes >= 0) & (codes < CODES) & (codes == np.floor(codes)))
+    _refuse_unless(bool(known.all()), f"X: a category is a whole number from 0 to {CODES - 1}, or NaN (missing)")
     return rows
 
 

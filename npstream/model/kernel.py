@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
+from npstream.model.columns import CODES, Columns
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
-from npstream.model.network import GAMMA, PRIOR, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
+from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
 from npstream.model.threshold import FPR, OUTSTANDING, Q, Rule, judge, note_issue, settle, track
 
 Bytes = npt.NDArray[np.int8]
@@ -24,12 +26,13 @@ SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK = range(5)
 # Presets and input transforms as numbers.
 PLUS, PAPER, EXTERNAL = range(3)
 RAW, UNIT, ZSCORE = range(3)
-# clock: learned negatives and targets, write position and hits of the window, draws taken, stream number.
-LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM = range(6)
-CLOCKS = 6
+# clock: learned negatives and targets, write position and hits of the window, draws taken, stream number, rows
+# behind the tables' markers.
+LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM, ROWS = range(7)
+CLOCKS = 7
+# What network and tables score, in the scratch memory of an event.
+BY_NETWORK, BY_TABLES = range(2)
 
-# Share of targets: forgets over about 1,000 events.
-_PRIOR_RATE = 1e-3
 _MU_MAX = 20.0
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite forever.
@@ -40,7 +43,8 @@ _PAPER_GAMMA_MIN, _PAPER_GAMMA_MAX = 1e-6, 1e6
 class KernelParams(NamedTuple):
     """The parameters as the kernel reads them.
 
-    `scale` is the paper's 1/sqrt(D) of eq. 9, or 1; `eta_alpha` the rate of the directions under Adagrad.
+    `scale` is the paper's 1/sqrt(D) of eq. 9, or 1; `eta_alpha` the rate of the directions under Adagrad;
+    `key` of the random numbers of this stream, `hash_key` of categories, the same in all streams of a seed.
     """
 
     preset: int
@@ -54,14 +58,18 @@ class KernelParams(NamedTuple):
     one_class: bool
     learning: bool
     key: np.uint64
+    hash_key: np.uint64
+    columns: Columns
 
 
 class Scaler(NamedTuple):
     """Moments and range of the features (see `scaler`); empty where unused."""
 
+    seen: Floats
     mean: Floats
     var: Floats
     inv_sd: Floats
+    clip: Floats
     low: Floats
     high: Floats
 
@@ -75,14 +83,23 @@ class ModelState(NamedTuple):
     window: npt.NDArray[np.uint8]
     net: Network
     scaler: Scaler
+    tables: Tables
+
+
+class Work(NamedTuple):
+    """Reused memory of one event; nothing in it outlives the event."""
+
+    net: Scratch
+    tables: TableScratch
 
 
 class Operations(NamedTuple):
     """Operations in order, one row each.
 
-    `code` int8[n] of `Op`; `x` float32[n, d] features; `score` float64[n] for
-    preset external (else unused); `y` int8[n], 1 or -1 where the operation
-    learns; `slot` int32[n] place of a waiting observation or -1.
+    `code` int8[n] of `Op`; `x` float32[n, d] features, NaN where one is missing,
+    a category as a whole number from 0 to 2**24 - 1; `score` float64[n] for preset
+    external (else unused); `y` int8[n], 1 or -1 where the operation learns; `slot`
+    int32[n] place of a waiting observation or -1.
     """
 
     code: Bytes
@@ -116,7 +133,7 @@ def run(
     params: KernelParams,
     rule: Rule,
     state: ModelState,
-    work: Scratch,
+    work: Work,
     outcome: Outcome,
 ) -> None:
     """Run every operation in order, changing `decided`, `state` and `outcome` in place."""
@@ -163,31 +180,40 @@ def _free(decision: int, tally: Ints) -> None:
 
 
 @jit_inline
-def _score(ops: Operations, e: int, params: KernelParams, state: ModelState, work: Scratch) -> float:
+def _score(ops: Operations, e: int, params: KernelParams, state: ModelState, work: Work) -> float:
     """The score of row e: given, or that of its features."""
     if params.preset == EXTERNAL:
         return float(ops.score[e])
-    x = work.x
+    x, columns = work.net.x, params.columns
     for i in range(x.size):
-        x[i] = ops.x[e, i]
+        x[i] = ops.x[e, columns.number[i]]
+    for c in range(work.tables.code.size):
+        work.tables.code[c] = code_of(ops.x[e, columns.category[c]])
     return _score_features(params, state, work)
 
 
 @jit_inline
-def _score_features(params: KernelParams, state: ModelState, work: Scratch) -> float:
-    """The network's score of work.x; leaves the transformed features in work.z."""
+def _score_features(params: KernelParams, state: ModelState, work: Work) -> float:
+    """The score of the features in `work`; leaves there what a step of the network and the tables needs."""
+    net, scaler = work.net, state.scaler
     if params.input == ZSCORE:
-        standardise(work.x, state.scaler.mean, state.scaler.inv_sd, work.z)
+        standardise(net.x, scaler.mean, scaler.inv_sd, scaler.clip, net.z)
     elif params.input == UNIT:
-        to_unit_norm(work.x, work.z)
+        to_unit_norm(net.x, net.z)
     else:
-        for i in range(work.z.size):
-            work.z[i] = work.x[i]
-    return forward(state.net, params.scale, work)
+        for i in range(net.z.size):
+            net.z[i] = net.x[i]
+    net.part[BY_NETWORK] = forward(state.net, params.scale, net)
+    net.part[BY_TABLES] = 0.0
+    if params.preset == PLUS:
+        net.part[BY_TABLES] = look_up(
+            net.x, state.tables, params.columns, params.hash_key, state.clock[ROWS], work.tables
+        )
+    return float((net.part[BY_NETWORK] + net.part[BY_TABLES]) + state.net.head[BIAS])
 
 
 @jit_inline
-def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Scratch) -> None:
+def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
     """Account for a label, then learn from it unless the model is frozen."""
     settle(y, decision, rule, state.level, state.tally)
     if not params.learning:
@@ -201,56 +227,77 @@ def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, st
 
 
 @jit_inline
-def _learn(f: float, y: int, params: KernelParams, tau: float, state: ModelState, work: Scratch) -> None:
+def _learn(f: float, y: int, params: KernelParams, tau: float, state: ModelState, work: Work) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
     _descend(f, y, params, state, work)
     if params.stochastic:
         _move_gamma_stochastic(f, y, params, tau, state)
     elif y < 0:
         _move_gamma(f, params, tau, state)
-    scaler = state.scaler
-    t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
-    widen(work.x, t, scaler.mean, scaler.inv_sd, scaler.low, scaler.high)
-    absorb(work.x, t, scaler.mean, scaler.var, scaler.inv_sd)
+    _take_features(params, state, work)
     if params.one_class and y < 0:
         _draw_target(params, state, work)
         _descend(_score_features(params, state, work), 1, params, state, work)
 
 
 @jit_inline
-def _draw_target(params: KernelParams, state: ModelState, work: Scratch) -> None:
-    """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
-    scaler, clock = state.scaler, state.clock
-    for i in range(work.x.size):
-        share = uniform(params.key, clock[DRAWS])
-        clock[DRAWS] += 1
-        work.x[i] = scaler.low[i] + share * (scaler.high[i] - scaler.low[i])
+def _take_features(params: KernelParams, state: ModelState, work: Work) -> None:
+    """The features of a learned event go to range, moments and markers."""
+    scaler, clock, x = state.scaler, state.clock, work.net.x
+    widen(x, scaler.seen, scaler.mean, scaler.inv_sd, scaler.low, scaler.high)
+    absorb(x, scaler.seen, scaler.mean, scaler.var, scaler.inv_sd)
+    if params.preset == PLUS:
+        t = clock[LEARNED_NEG] + clock[LEARNED_POS]
+        clock[ROWS], clock[DRAWS] = take_row(
+            x, t, clock[ROWS], params.key, clock[DRAWS], state.tables, scaler.clip, work.tables
+        )
 
 
 @jit_inline
-def _descend(f: float, y: int, params: KernelParams, state: ModelState, work: Scratch) -> None:
-    """One step of the network on the weighted loss of this event."""
+def _draw_target(params: KernelParams, state: ModelState, work: Work) -> None:
+    """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
+    scaler, clock, x = state.scaler, state.clock, work.net.x
+    for i in range(x.size):
+        share = uniform(params.key, clock[DRAWS])
+        clock[DRAWS] += 1
+        # A number that was always missing has no range.
+        x[i] = scaler.low[i] + share * (scaler.high[i] - scaler.low[i]) if scaler.seen[i] > 0 else np.nan
+    for c in range(work.tables.code.size):
+        work.tables.code[c] = np.int64(uniform(params.key, clock[DRAWS]) * CODES)
+        clock[DRAWS] += 1
+
+
+@jit_inline
+def _descend(f: float, y: int, params: KernelParams, state: ModelState, work: Work) -> None:
+    """One step of network and tables on the weighted loss of this event."""
     if params.preset == PLUS:
-        mu = _weight(y, params, state)
-        # Logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores.
-        g = -y * mu / (1.0 + exp(y * f))
-        adagrad_step(state.net, g, params.eta, params.eta_alpha, work)
+        _descend_plus(f, y, params, state, work)
     else:
         mu = _paper_weight(y, params, state)
         # l^2(m) exp(m) of eqs. 14-16, written so that it cannot overflow.
         decay = exp(-abs(f))
         g = -y * mu * decay / ((1.0 + decay) * (1.0 + decay))
-        sgd_step(state.net, g, params.scale, params.eta * _fading(params, state.clock), params.lam, work)
+        sgd_step(state.net, g, params.scale, params.eta * _fading(params, state.clock), params.lam, work.net)
 
 
 @jit_inline
-def _weight(y: int, params: KernelParams, state: ModelState) -> float:
-    """mu of eq. 13 with a forgetful share of targets; one-class targets are half of what is learned."""
-    head = state.net.head
-    if not params.one_class:
-        head[PRIOR] += _PRIOR_RATE * ((1.0 if y > 0 else 0.0) - head[PRIOR])
-    mu = 1.0 / head[PRIOR] if y > 0 else head[GAMMA] / (1.0 - head[PRIOR])
-    return float(min(mu, _MU_MAX))
+def _descend_plus(f: float, y: int, params: KernelParams, state: ModelState, work: Work) -> None:
+    """Network and tables each learn half from the common score, half from their own.
+
+    Jointly trained, the faster of the two leaves nothing for the other to learn; apart, neither corrects the other.
+    """
+    mu = 1.0 if y > 0 else min(state.net.head[GAMMA], _MU_MAX)
+    bias = state.net.head[BIAS]
+    g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
+    g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
+    adagrad_step(state.net, g_network, _pull(f, y, mu), params.eta, params.eta_alpha, work.net)
+    table_step(state.tables, g_tables, params.eta, state.clock[ROWS], work.tables)
+
+
+@jit_inline
+def _pull(f: float, y: int, mu: float) -> float:
+    """The slope of the weighted logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores."""
+    return float(-y * mu / (1.0 + exp(y * f)))
 
 
 @jit_inline

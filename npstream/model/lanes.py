@@ -7,9 +7,9 @@ from npstream.jit import jit
 
 
 @jit
-def lane_sum(values: npt.NDArray[np.float64], n: int) -> float:
+def lane_sum(values: npt.NDArray[np.float64] | npt.NDArray[np.float32], n: int) -> float:
     """Sum of the first n values: eight running sums, joined pairwise, then the tail one by one."""
-    a = b = c = d = e = f = g = h = 0.0
+    a = b = c = d = e = f = g = h = np.float64(0.0)
     whole = n - n % 8
     for j in range(0, whole, 8):
         a += values[j]

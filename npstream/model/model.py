@@ -11,12 +11,13 @@ import numpy.typing as npt
 from npstream.arrays import Floats
 from npstream.errors import SettingsError
 from npstream.jit import DISABLED
-from npstream.model import coldstart, kernel
+from npstream.model import coldstart, kernel, tables
 from npstream.model import threshold as gate
+from npstream.model.columns import columns_of
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
 from npstream.model.kernel import KernelParams, Operations, Outcome
-from npstream.model.network import BIAS, GAMMA, PRIOR
+from npstream.model.network import BIAS, GAMMA
 from npstream.model.outcome import Op, empty_outcome
 from npstream.model.params import Params
 from npstream.model.state import (
@@ -29,8 +30,10 @@ from npstream.model.state import (
     state_from_bytes,
 )
 
-# Under Adagrad the directions learn at their own rate, eta * 10 / sqrt(d).
-_ALPHA_GAIN = 10.0
+# Under Adagrad the directions learn at their own rate, eta * 20 / sqrt(d).
+_ALPHA_GAIN = 20.0
+# Categories have one hash in all streams, so that what one partition learned can seed another.
+_EVERY_STREAM = 2**64 - 1
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -66,7 +69,6 @@ class Model:
         state = empty_state(params)
         state.clock[kernel.STREAM] = stream
         state.net.head[GAMMA] = 1.0
-        state.net.head[PRIOR] = 0.5
         if params.preset != "external":
             with np.errstate(over="ignore"):
                 _draw(params, _key(params.seed, stream), state)
@@ -229,7 +231,7 @@ class Model:
         return self._rule.capacity - charged
 
     def learned_kernel(self) -> Floats:
-        """float64[d, d], the covariance of the trained directions.
+        """float64[n, n], the covariance of the trained directions over the n features that are numbers.
 
         Taken as a Gaussian spectrum S it is the kernel exp(-u'Su/2): a
         non-isotropic rbf kernel learned from the stream (the paper's first remark).
@@ -237,6 +239,14 @@ class Model:
         alpha = self._state.net.alpha
         centred = alpha - alpha.mean(axis=1, keepdims=True)
         return np.asarray(centred @ centred.T / alpha.shape[1], np.float64)
+
+    def selected_cells(self, x: Observation) -> npt.NDArray[np.int32]:
+        """Which cells of the tables an observation selects: one per column, numbers first, then one per fern.
+
+        Empty where there are no tables, or no markers yet. Changes nothing.
+        """
+        self._peek(self._row(x))
+        return self._work.tables.at.copy() if tables.ready(self._state.clock[kernel.ROWS]) else np.empty(0, np.int32)
 
     def __repr__(self) -> str:
         p = self.params
@@ -263,7 +273,7 @@ class Model:
         if self.params.preset == "external":
             scores = scores_of(X)
             return np.empty((scores.size, 0), np.float32), scores
-        rows = rows_of(X, self.params.d)
+        rows = rows_of(X, self.params)
         return rows, np.zeros(len(rows), np.float64)
 
     def _row(self, x: Observation) -> npt.ArrayLike:
@@ -282,7 +292,10 @@ def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:
     draws = coldstart.draw_directions(key, kind, params.g, params.preset == "plus", net.alpha)
     draws = coldstart.draw_weights(key, draws, net.wc, net.ws)
     net.head[BIAS] = coldstart.WEIGHT_SD * normal(key, draws)
-    state.clock[kernel.DRAWS] = draws + 2
+    draws += 2
+    if params.preset == "plus":
+        draws = tables.draw_ferns(key, draws, params.d, state.tables.column, state.tables.level)
+    state.clock[kernel.DRAWS] = draws
 
 
 def _key(seed: int, stream: int) -> np.uint64:
@@ -291,18 +304,19 @@ def _key(seed: int, stream: int) -> np.uint64:
 
 def _kernel_params(params: Params, stream: int) -> KernelParams:
     with np.errstate(over="ignore"):
-        key = _key(params.seed, stream)
-    features = max(params.d, 1)
+        key, hash_key = _key(params.seed, stream), _key(params.seed, _EVERY_STREAM)
     return KernelParams(
         preset=("plus", "paper", "external").index(params.preset),
         input=("raw", "unit", "zscore").index(params.input),
         scale=1.0 / math.sqrt(params.D) if params.preset == "paper" else 1.0,
         eta=params.eta,
-        eta_alpha=params.eta * _ALPHA_GAIN / math.sqrt(features),
+        eta_alpha=params.eta * _ALPHA_GAIN / math.sqrt(max(params.numbers, 1)),
         beta=params.beta,
         lam=params.lam,
         stochastic=params.gamma_update == "stochastic",
         one_class=params.one_class,
         learning=params.learning,
         key=key,
+        hash_key=hash_key,
+        columns=columns_of(params),
     )

@@ -16,9 +16,9 @@ from npstream.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
 from npstream.model.maths import sincos
 
-# head: Lagrange multiplier, share of targets, output bias and its accumulator.
-GAMMA, PRIOR, BIAS, BIAS_ACC = range(4)
-HEADS = 4
+# head: Lagrange multiplier, output bias and its accumulator.
+GAMMA, BIAS, BIAS_ACC = range(3)
+HEADS = 3
 
 # Accumulators forget over about 10,000 events, so that learning can start over after a change.
 _FORGET = 1.0 - 1e-4
@@ -39,8 +39,9 @@ class Network(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Reused memory of one event; nothing in it outlives the event."""
+    """Reused memory of one event; nothing in it outlives the event. `part` is what network and tables score."""
 
+    part: Floats
     x: Floats
     z: Floats
     squares: Floats
@@ -51,10 +52,10 @@ class Scratch(NamedTuple):
 
 @jit_inline
 def forward(net: Network, scale: float, work: Scratch) -> float:
-    """The score of work.z; leaves cosines and sines in `work` for a gradient step."""
+    """The score of work.z before the bias; leaves cosines and sines in `work` for a gradient step."""
     _angles(net.alpha, work.z, work.t)
     _features(net.wc, net.ws, work.cos, work.sin, work.t)
-    return float(scale * lane_sum(work.t, work.t.size) + net.head[BIAS])
+    return float(scale * lane_sum(work.t, work.t.size))
 
 
 @jit
@@ -108,16 +109,16 @@ def _turn(alpha: Floats, z: Floats, t: Floats) -> None:
 
 
 @jit_inline
-def adagrad_step(net: Network, g: float, eta: float, eta_alpha: float, work: Scratch) -> None:
-    """One step against the gradient g of the loss by f: per-weight Adagrad, one accumulator per direction."""
+def adagrad_step(net: Network, g: float, g_bias: float, eta: float, eta_alpha: float, work: Scratch) -> None:
+    """One step against g, the slope of the loss by the score: per-weight Adagrad, one accumulator per direction."""
     _slopes(net, g, work)
     _scale_slopes(net.acc_a, _squared_norm(work.z, work.squares), eta_alpha, work.t)
     _turn(net.alpha, work.z, work.t)
     _adagrad(net.wc, net.acc_c, work.cos, g, eta)
     _adagrad(net.ws, net.acc_s, work.sin, g, eta)
     head = net.head
-    head[BIAS_ACC] = _FORGET * head[BIAS_ACC] + g * g
-    head[BIAS] -= eta * g / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
+    head[BIAS_ACC] = _FORGET * head[BIAS_ACC] + g_bias * g_bias
+    head[BIAS] -= eta * g_bias / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
 
 
 @jit

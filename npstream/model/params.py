@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, get_args
 
 from npstream.errors import SettingsError, suggest
 
-ALGORITHM = 1
+ALGORITHM = 2
 """Version of the arithmetic: raised whenever the same events would give other bytes."""
 
 MUTABLE = frozenset({"tau", "eta", "beta", "lam", "budget", "charge", "learning"})
@@ -23,6 +23,7 @@ Charge = Literal["label", "issue"]
 
 _UNSET: Any = None
 _FEATURES_MAX = 10_000
+_BUCKETS_MAX = 65_536
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "plus": {"eta": 0.05, "beta": 0.01, "input": "zscore"},
     "paper": {"eta": 0.01, "beta": 5e-4, "input": "raw"},
@@ -61,6 +62,12 @@ class Params:
         100, "Hidden units. More: finer boundaries, more time per event and a larger state.", minimum=1, maximum=100_000
     )
     tau: float = _field(0.01, "False-positive rate to hold.", exclusiveMinimum=0, exclusiveMaximum=1)
+    buckets: tuple[int, ...] = _field(
+        (),
+        "Kinds of the features, set by `events.features`: for each 0 (a number) or, for a category, the cells of its "
+        "table, a power of two. Empty: all are numbers.",
+        maximum=_BUCKETS_MAX,
+    )
     seed: int = _field(
         0, "Key of the random start, so that two groups can start alike or not.", minimum=0, maximum=2**63 - 1
     )
@@ -73,7 +80,8 @@ class Params:
     )
     g: float = _field(
         _UNSET,
-        "Bandwidth of the initial kernel; by default 1/(2d). Raise it when classes are separated by fine structure.",
+        "Bandwidth of the initial kernel; by default 1/(2d), d counting numbers only. Raise it when classes are "
+        "separated by fine structure.",
         exclusiveMinimum=0.0,
         maximum=1e6,
     )
@@ -103,6 +111,8 @@ class Params:
     learning: bool = _field(True, "`off` freezes the model; the budget and all counters go on.")
 
     def __post_init__(self) -> None:
+        if isinstance(self.buckets, list | tuple):  # a list, as JSON has it; all numbers have one spelling
+            object.__setattr__(self, "buckets", tuple(self.buckets) if any(self.buckets) else ())
         self._fill_preset_values()
         problems = list(_problems(self))
         if problems:
@@ -117,7 +127,17 @@ class Params:
                 object.__setattr__(self, name, value)
         if self.g is _UNSET:
             whole = isinstance(self.d, int) and self.d > 0
-            object.__setattr__(self, "g", 1.0 / (2.0 * self.d) if whole else 1.0)
+            object.__setattr__(self, "g", 1.0 / (2.0 * max(self.numbers, 1)) if whole else 1.0)
+
+    @property
+    def numbers(self) -> int:
+        """How many of the d features are numbers; the others are categories."""
+        return self.d - sum(cells != 0 for cells in self.buckets)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a feature may be missing (NaN), and be a category."""
+        return self.preset == "plus"
 
     def to_dict(self) -> dict[str, Any]:
         """Every field with its value, ready for JSON."""
@@ -168,6 +188,8 @@ def _problems(params: Params) -> Iterator[str]:
 
 
 def _is_allowed(value: Any, kind: Any, bounds: Mapping[str, Any]) -> bool:
+    if kind == tuple[int, ...]:
+        return isinstance(value, tuple) and all(_is_cells(cells, bounds["maximum"]) for cells in value)
     if get_args(kind):
         return value in get_args(kind)
     if kind is bool or isinstance(value, bool):
@@ -179,7 +201,13 @@ def _is_allowed(value: Any, kind: Any, bounds: Mapping[str, Any]) -> bool:
     )
 
 
+def _is_cells(cells: Any, largest: int) -> bool:
+    return type(cells) is int and (cells == 0 or (2 <= cells <= largest and cells & (cells - 1) == 0))
+
+
 def _allowed(kind: Any, bounds: Mapping[str, Any]) -> str:
+    if kind == tuple[int, ...]:
+        return f"a list of 0 (a number) and powers of two from 2 to {bounds['maximum']} (a category)"
     if get_args(kind):
         return f"one of {', '.join(get_args(kind))}"
     if kind is bool:
@@ -201,6 +229,10 @@ def _mismatches(params: Params) -> Iterator[str]:
             yield "one_class: True needs features to draw targets for; preset external has none"
     elif params.d == 0:
         yield f"d: {params.d!r} is not a whole number from 1 to {_FEATURES_MAX} (the number of features)"
+    if params.buckets and not params.takes_missing:
+        yield f"buckets: categories need preset plus, not {params.preset}"
+    elif params.buckets and len(params.buckets) != params.d:
+        yield f"buckets: {len(params.buckets)} given, d is {params.d}; one for each feature, or none"
     if params.preset == "plus" and params.input in ("raw", "unit"):
         yield f"input: {params.input!r} is for preset paper; plus always standardises (zscore)"
     if params.preset != "paper" and params.gamma_update == "stochastic":

@@ -1,7 +1,8 @@
 """Running standardisation of features, and the feature range for one-class learning.
 
-State per feature: mean, variance and the inverse standard deviation derived
-from it; lowest and highest winsorised value in one-class mode.
+State per number: how many values were seen, mean, variance and the inverse
+standard deviation derived from it; lowest and highest winsorised value in
+one-class mode. A missing value (NaN) changes nothing and is 0 once standardised.
 """
 
 import math
@@ -10,8 +11,10 @@ from npstream.arrays import Floats
 from npstream.jit import jit
 from npstream.model.lanes import lane_sum
 
-# One outlier must neither reach a sinusoid's far phase nor blow up the moments.
-_CLIP = 5.0
+CLIP = 5.0
+"""Standardised values end here, so that no outlier reaches a sinusoid's far phase."""
+
+# One outlier must not blow up the moments.
 _WINSOR = 8.0
 # The moments forget over this many events: a stream has no end, and units and sensors change.
 _MEMORY = 10_000
@@ -20,10 +23,11 @@ _WINSOR_FROM = 10
 
 
 @jit
-def standardise(x: Floats, mean: Floats, inv_sd: Floats, z: Floats) -> None:
-    """z-score of x, clipped to +-5; all zero before the first `absorb`."""
+def standardise(x: Floats, mean: Floats, inv_sd: Floats, clip: Floats, z: Floats) -> None:
+    """z-score of x, clipped; 0 before the first value."""
     for i in range(z.size):
-        z[i] = min(max((x[i] - mean[i]) * inv_sd[i], -_CLIP), _CLIP)
+        value = (x[i] - mean[i]) * inv_sd[i] if x[i] == x[i] else 0.0
+        z[i] = min(max(value, -clip[i]), clip[i])
 
 
 @jit
@@ -38,28 +42,33 @@ def to_unit_norm(x: Floats, z: Floats) -> None:
 
 
 @jit
-def absorb(x: Floats, n: int, mean: Floats, var: Floats, inv_sd: Floats) -> None:
-    """Take x into the moments as the n-th (Welford), winsorised at 8 standard deviations."""
-    limit = _WINSOR if n > _WINSOR_FROM else math.inf
-    rate = 1.0 / min(n, _MEMORY)
+def absorb(x: Floats, seen: Floats, mean: Floats, var: Floats, inv_sd: Floats) -> None:
+    """Take x into the moments (Welford), winsorised at 8 standard deviations."""
     for i in range(mean.size):
-        delta = _winsorised(x[i] - mean[i], inv_sd[i], limit)
+        there = x[i] == x[i]
+        n = seen[i] + 1.0
+        limit = _WINSOR if n > _WINSOR_FROM else math.inf
+        delta = _winsorised(x[i] - mean[i], inv_sd[i], limit) if there else 0.0
+        rate = 1.0 / min(n, _MEMORY) if there else 0.0
+        seen[i] = n if there else seen[i]
         step = rate * delta
         mean[i] += step
         var[i] += rate * (delta * (delta - step) - var[i])
         # A column that is constant so far must not turn its last bit into a feature.
         floor = max(1e-12, 1e-6 * abs(mean[i]))
-        inv_sd[i] = 1.0 / max(math.sqrt(var[i]), floor)
+        inv_sd[i] = 1.0 / max(math.sqrt(var[i]), floor) if there else inv_sd[i]
 
 
 @jit
-def widen(x: Floats, n: int, mean: Floats, inv_sd: Floats, low: Floats, high: Floats) -> None:
-    """Take x into the feature range, winsorised like the moments and before them; the first begins it."""
-    limit = _WINSOR if n > _WINSOR_FROM else math.inf
+def widen(x: Floats, seen: Floats, mean: Floats, inv_sd: Floats, low: Floats, high: Floats) -> None:
+    """Take x into the feature range, winsorised like the moments and before them; the first value begins it."""
     for i in range(low.size):
+        if x[i] != x[i]:
+            continue
+        limit = _WINSOR if seen[i] >= _WINSOR_FROM else math.inf
         value = mean[i] + _winsorised(x[i] - mean[i], inv_sd[i], limit)
-        low[i] = value if n == 1 else min(low[i], value)
-        high[i] = value if n == 1 else max(high[i], value)
+        low[i] = value if seen[i] == 0 else min(low[i], value)
+        high[i] = value if seen[i] == 0 else max(high[i], value)
 
 
 @jit

@@ -2,16 +2,23 @@
 
     level     float64[6]     threshold, mean and deviation of negative scores, bucket, recent FPR and TPR
     tally     int64[8]       tracked, negatives, positives, false alarms, detections, outstanding, held, withheld
-    clock     int64[6]       learned negatives and targets, window position and hits, draws, stream number
-    head      float64[4]     gamma, share of targets, bias, bias accumulator
+    clock     int64[7]       learned negatives and targets, window position and hits, draws, stream number, marker rows
+    head      float64[3]     gamma, bias, bias accumulator
     window    uint8[window]  1 where a recent negative scored above zero                     not external
-    alpha     float64[d, D]  directions, unit by unit along the last axis                    not external
+    alpha     float64[n, D]  directions, unit by unit along the last axis                    not external
     wc, ws    float64[D]     cosine and sine weights                                         not external
     acc_c, acc_s, acc_a      float64[D]  Adagrad accumulators of wc, ws and the directions   plus
-    mean, var, inv_sd        float64[d]  running moments                                     zscore or one_class
-    low, high                float64[d]  running feature range                               one_class
+    seen, mean, var, inv_sd, clip        float64[n]  running moments, bound of z-scores      zscore or one_class
+    low, high                float64[n]  running feature range                               one_class
+    cell      float32[cells, 2]  value (the selected ones are summed) and accumulator        plus
+    marker    float64[15, n] quantile markers                                                plus
+    ring      float32[64, n] recent rows, for the markers; NaN is a missing number           plus
+    valued    float64[n]     values behind the markers                                       plus
+    fern_column uint16[5, 64], fern_level, fern_limit float32[5, 64]  what the ferns compare plus
 
-The bytes are these arrays in this order, little-endian, without padding.
+n is the number of columns that are numbers, all d without categories. The cells
+are those of each number (17), each category, each fern (32). The bytes are these
+arrays in this order, little-endian, without padding.
 """
 
 import hashlib
@@ -22,21 +29,24 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.errors import StateCorrupt
-from npstream.model.kernel import CLOCKS, ModelState, Scaler
+from npstream.model.columns import FERN_BITS, FERNS, MARKERS, cells_of, columns_of
+from npstream.model.kernel import CLOCKS, ModelState, Scaler, Work
 from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
+from npstream.model.scaler import CLIP
+from npstream.model.tables import RING, Tables, TableScratch
 from npstream.model.threshold import LEVELS, TALLIES
 
 Array = npt.NDArray[Any]
 
 
 def empty_state(params: Params) -> ModelState:
-    """All arrays of a model with these parameters, zero."""
+    """All arrays of a model with these parameters, zero but for the bound of z-scores."""
     networked = params.preset != "external"
-    d, units = (params.d, params.D) if networked else (0, 0)
+    n, units = (params.numbers, params.D) if networked else (0, 0)
     adagrad = units if params.preset == "plus" else 0
-    moments = d if params.input == "zscore" or params.one_class else 0
-    reach = d if params.one_class else 0
+    moments = n if params.input == "zscore" or params.one_class else 0
+    reach = n if params.one_class else 0
     f8 = np.float64
     return ModelState(
         level=np.zeros(LEVELS, f8),
@@ -44,7 +54,7 @@ def empty_state(params: Params) -> ModelState:
         clock=np.zeros(CLOCKS, np.int64),
         window=np.zeros(params.window if networked else 0, np.uint8),
         net=Network(
-            alpha=np.zeros((d, units), f8),
+            alpha=np.zeros((n, units), f8),
             wc=np.zeros(units, f8),
             ws=np.zeros(units, f8),
             acc_c=np.zeros(adagrad, f8),
@@ -52,14 +62,49 @@ def empty_state(params: Params) -> ModelState:
             acc_a=np.zeros(adagrad, f8),
             head=np.zeros(HEADS, f8),
         ),
-        scaler=Scaler(*(np.zeros(size, f8) for size in (moments, moments, moments, reach, reach))),
+        scaler=Scaler(
+            seen=np.zeros(moments, f8),
+            mean=np.zeros(moments, f8),
+            var=np.zeros(moments, f8),
+            inv_sd=np.zeros(moments, f8),
+            clip=np.full(moments, CLIP),
+            low=np.zeros(reach, f8),
+            high=np.zeros(reach, f8),
+        ),
+        tables=_empty_tables(params),
     )
 
 
-def scratch_for(params: Params) -> Scratch:
+def _empty_tables(params: Params) -> Tables:
+    plus = params.preset == "plus"
+    n, cells, ferns = (params.numbers if plus else 0), cells_of(params), (FERN_BITS if plus else 0, FERNS)
+    return Tables(
+        cell=np.zeros((cells, 2), np.float32),
+        marker=np.zeros((MARKERS, n), np.float64),
+        ring=np.zeros((RING, n), np.float32),
+        valued=np.zeros(n, np.float64),
+        column=np.zeros(ferns, np.uint16),
+        level=np.zeros(ferns, np.float32),
+        limit=np.zeros(ferns, np.float32),
+    )
+
+
+def scratch_for(params: Params) -> Work:
     """Working memory for one event of such a model."""
-    units = params.D if params.preset != "external" else 0
-    return Scratch(*(np.zeros(size, np.float64) for size in (params.d, params.d, params.d, units, units, units)))
+    n, units = params.numbers, params.D if params.preset != "external" else 0
+    selected = params.d + FERNS
+    return Work(
+        net=Scratch(*(np.zeros(size, np.float64) for size in (2, n, n, n, units, units, units))),
+        tables=TableScratch(
+            code=np.zeros(columns_of(params).category.size, np.int64),
+            x=np.zeros(params.d, np.float32),
+            at=np.zeros(selected, np.int32),
+            cell=np.zeros(selected, np.float32),
+            acc=np.zeros(selected, np.float32),
+            seen=np.zeros((FERN_BITS, FERNS), np.float32),
+            sorted=np.zeros((RING, n), np.float32),
+        ),
+    )
 
 
 def named_arrays(state: ModelState) -> dict[str, Array]:
@@ -68,12 +113,15 @@ def named_arrays(state: ModelState) -> dict[str, Array]:
 
 
 def _all_arrays(state: ModelState) -> Iterator[tuple[str, Array]]:
-    net, scaler = state.net, state.scaler
+    net, scaler, tables = state.net, state.scaler, state.tables
     yield from (("level", state.level), ("tally", state.tally), ("clock", state.clock), ("head", net.head))
     yield from (("window", state.window), ("alpha", net.alpha), ("wc", net.wc), ("ws", net.ws))
     yield from (("acc_c", net.acc_c), ("acc_s", net.acc_s), ("acc_a", net.acc_a))
-    yield from (("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))
-    yield from (("low", scaler.low), ("high", scaler.high))
+    yield from (("seen", scaler.seen), ("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))
+    yield from (("clip", scaler.clip), ("low", scaler.low), ("high", scaler.high))
+    yield from (("cell", tables.cell), ("marker", tables.marker), ("ring", tables.ring))
+    yield from (("valued", tables.valued), ("fern_column", tables.column), ("fern_level", tables.level))
+    yield "fern_limit", tables.limit
 
 
 def state_bytes(state: ModelState) -> bytes:
@@ -99,12 +147,18 @@ def state_from_bytes(params: Params, data: bytes) -> ModelState:
     at = 0
     for name, array in arrays.items():
         part = np.frombuffer(data, _little(array).dtype, array.size, at).reshape(array.shape)
-        if not np.isfinite(part).all():
+        # A number that was missing in a recent row is missing in the ring.
+        if not (np.isfinite(part) | (np.isnan(part) & (name == "ring"))).all():
             raise StateCorrupt(f"model state holds a number that is not finite in {name!r}; use an older snapshot")
         array[...] = part
         at += array.nbytes
     if state.window.size and state.window.max() > 1:
         raise StateCorrupt("model state holds a window entry other than 0 and 1; use an older snapshot")
+    ferns = state.tables
+    if ferns.column.size and not (
+        ferns.column.max() < params.d and 0.0 < ferns.level.min() <= ferns.level.max() < 0.97
+    ):
+        raise StateCorrupt("model state has a fern that no start would draw; use an older snapshot")
     return state
 
 

@@ -11,7 +11,8 @@ from npstream.model import Params
 from npstream.model.params import NO_EFFECT
 from npstream.settings.section import Problems, refuse
 
-_TEXTS = frozenset(field.name for field in fields(Params) if get_args(field.type))
+_LISTS = frozenset(field.name for field in fields(Params) if field.type == tuple[int, ...])
+_TEXTS = frozenset(field.name for field in fields(Params) if get_args(field.type)) - _LISTS
 _WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
@@ -36,7 +37,12 @@ def _idle(raw: Mapping[str, Any]) -> list[str]:
 
 def _shown(params: Params) -> dict[str, Any]:
     """The parameters that have an effect: a dump of settings is a settings file."""
-    return {name: value for name, value in params.to_dict().items() if name not in NO_EFFECT.get(params.preset, ())}
+    idle = NO_EFFECT.get(params.preset, ())
+    return {
+        name: list(value) if name in _LISTS else value
+        for name, value in params.to_dict().items()
+        if name not in idle and value != ()
+    }
 
 
 def _typed(name: str, value: Any) -> Any:
@@ -56,6 +62,11 @@ def model_schema() -> dict[str, Any]:
     kinds: dict[Any, str] = {int: "integer", float: "number", bool: "boolean"}
     properties: dict[str, Any] = {}
     for field in fields(Params):
+        if field.name in _LISTS:
+            bounds = {"minimum": 0, "maximum": field.metadata["maximum"]}
+            items = {"type": "integer", **bounds}
+            properties[field.name] = {"type": "array", "items": items, "description": field.metadata["description"]}
+            continue
         kind = {"type": kinds[field.type]} if field.type in kinds else {"enum": list(get_args(field.type))}
         # Some defaults depend on the preset, and d on the features.
         default = {} if field.default is None or field.name == "d" else {"default": field.default}

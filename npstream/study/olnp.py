@@ -17,7 +17,7 @@ from npstream.jit import jit
 from npstream.model import Model, Outcome, Params, Reason
 from npstream.model.kernel import Bytes
 from npstream.model.maths import exp
-from npstream.model.scaler import absorb, standardise
+from npstream.model.scaler import CLIP, absorb, standardise
 
 _NEG, _POS, _AT, _HITS, _FALSE_ALARMS = range(5)
 _BIAS, _GAMMA = range(2)
@@ -33,9 +33,11 @@ class _State(NamedTuple):
     head: Floats
     counts: Ints
     window: npt.NDArray[np.uint8]
+    seen: Floats
     mean: Floats
     var: Floats
     inv_sd: Floats
+    clip: Floats
     raw: Floats
     z: Floats
 
@@ -55,10 +57,9 @@ class Olnp:
         # One validation for all classifiers: the messages name field, value and range.
         Params(preset="paper", d=d, tau=tau, eta=eta, beta=beta, window=window)
         self.d, self.tau, self.eta, self.beta, self.scale = d, tau, eta, beta, scale
-        zeros = (np.zeros(d, np.float64) for _ in range(6))
-        self._state = _State(
-            next(zeros), np.array([0.0, 1.0]), np.zeros(5, np.int64), np.zeros(window, np.uint8), *zeros
-        )
+        w, seen, mean, var, inv_sd, raw, z = (np.zeros(d, np.float64) for _ in range(7))
+        head, counts, recent = np.array([0.0, 1.0]), np.zeros(5, np.int64), np.zeros(window, np.uint8)
+        self._state = _State(w, head, counts, recent, seen, mean, var, inv_sd, np.full(d, CLIP), raw, z)
 
     def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:
         """Test, then train, over rows in order: decision is f > 0, before the row is learned."""
@@ -145,7 +146,7 @@ def _run(
         for i in range(raw.size):
             raw[i] = z[i] = x[e, i]
         if scale:
-            standardise(raw, state.mean, state.inv_sd, z)
+            standardise(raw, state.mean, state.inv_sd, state.clip, z)
         f = head[_BIAS]
         for i in range(z.size):
             f += state.w[i] * z[i]
@@ -157,7 +158,7 @@ def _run(
             _descend(f, y[e], eta, z, state)
             if y[e] < 0:
                 _move_gamma(f, tau, beta, state)
-            absorb(raw, t[e] + 1, state.mean, state.var, state.inv_sd)
+            absorb(raw, state.seen, state.mean, state.var, state.inv_sd)
 
 
 @jit

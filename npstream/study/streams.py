@@ -31,10 +31,14 @@ COLUMNS = (*_SETTING, "fpr", "tpr", "np_score", "q4_fpr", "q4_tpr", "q4_np_score
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of one set at one rate: earlier q4 NP-score, its bar, and batch boosted trees with an oracle."""
+    """What is known of one set at one rate.
+
+    `earlier` is the q4 NP-score of the form without tables on the same seeds, `bar` what is expected of the present
+    one, `trees` that of batch boosted trees with the best threshold in hindsight.
+    """
 
     rows: int
-    q4: float
+    earlier: float
     bar: float
     trees: float
 
@@ -117,7 +121,7 @@ def report(rows: StudyRows) -> Report:
     return Report(
         sections=[PageSection(heading="Single-pass comparison", text=text, tables=tables)],
         summary={"means": _means(tally)},
-        gates=check(judged, {key: entry.trees for key, entry in known.items()}),
+        gates=check(judged, {key: entry.earlier for key, entry in known.items()}),
     )
 
 
@@ -126,7 +130,7 @@ def reference() -> dict[tuple[str, float], Reference]:
     """By (set, tau); a set in time order carries its `*`."""
     return {
         (row["set"] + "*" * int(row["ordered"]), float(row["tau"])): Reference(
-            int(row["rows"]), float(row["q4_reference"]), float(row["q4_bar"]), float(row["boosted_trees_oracle"])
+            int(row["rows"]), float(row["q4_earlier"]), float(row["q4_bar"]), float(row["boosted_trees_oracle"])
         )
         for row in _reference_rows()
     }
@@ -177,7 +181,7 @@ def _table(tally: StreamResults, tau: float, known: Mapping[tuple[str, float], R
     body = [[name, *_cells(tally, name, tau, known.get((name, tau)))] for name in tally.sets]
     means = [f"{tally.mean(method, tau):.3f}" for method in methods.METHODS]
     references = [known[name, tau] for name in tally.sets if (name, tau) in known]
-    earlier, trees = _mean([r.q4 for r in references]), _mean([r.trees for r in references])
+    earlier, trees = _mean([r.earlier for r in references]), _mean([r.trees for r in references])
     body.append(["mean", "", means[0], "", earlier, *means[1:], trees])
     return Table(header=header, rows=body, caption=f"tau {tau:g}")
 
@@ -188,7 +192,7 @@ def _cells(tally: StreamResults, name: str, tau: float, known: Reference | None)
     plus = tally.value(name, methods.PLUS, tau)
     yield f"{plus:.3f}{'!' if known and plus > known.bar else ''}"
     yield f"{known.bar:.3f}" if known else "-"
-    yield f"{known.q4:.3f}" if known else "-"
+    yield f"{known.earlier:.3f}" if known else "-"
     yield from (f"{tally.value(name, method, tau):.3f}" for method in methods.METHODS[1:])
     yield f"{known.trees:.3f}" if known else "-"
 

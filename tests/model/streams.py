@@ -41,17 +41,17 @@ def shells(n: int, d: int, seed: int, share: float = 0.3) -> tuple[npt.NDArray[n
     return x.astype(np.float32), y
 
 
-def at_once(params: Params, n: int, seed: int) -> Feed:
-    """Every event with its label."""
-    x, y = _observations(params, n, seed)
+def at_once(params: Params, n: int, seed: int, *, missing: float = 0.0) -> Feed:
+    """Every event with its label; a share of the values is missing."""
+    x, y = _observations(params, n, seed, missing)
     score = _scores(x, y, seed)
     code, slot = np.full(n, Op.SCORE_LEARN, np.int8), np.full(n, -1, np.int32)
     return Feed(Operations(code, x[:, : params.d], score, y, slot), 0)
 
 
-def delayed(params: Params, n: int, seed: int, delay: int = 40) -> Feed:
+def delayed(params: Params, n: int, seed: int, delay: int = 40, *, missing: float = 0.0) -> Feed:
     """Labels arrive `delay` events later; one event in eight carries its own, one in nine never gets one."""
-    x, y = _observations(params, n, seed)
+    x, y = _observations(params, n, seed, missing)
     score = _scores(x, y, seed)
     code, row, slot = [], [], []
     for e in range(n + delay):
@@ -69,7 +69,7 @@ def delayed(params: Params, n: int, seed: int, delay: int = 40) -> Feed:
     return Feed(Operations(codes, x[rows][:, : params.d], score[rows], y[rows], slots), delay)
 
 
-def _observations(params: Params, n: int, seed: int) -> tuple[npt.NDArray[np.float32], Labels]:
+def _observations(params: Params, n: int, seed: int, missing: float) -> tuple[npt.NDArray[np.float32], Labels]:
     x, y = shells(n, max(params.d, 1), seed)
     if params.input == "zscore":
         # Features in their own units.
@@ -79,6 +79,10 @@ def _observations(params: Params, n: int, seed: int) -> tuple[npt.NDArray[np.flo
         x = (x / np.sqrt(x.shape[1])).astype(np.float32)
     if params.one_class:
         y[:] = -1
+    for i in np.flatnonzero(params.buckets):
+        # A dozen values, far apart as hashes are.
+        x[:, i] = np.clip(np.round(x[:, i] / 5 + 6), 0, 11) * 1_000_003 % 2**24
+    x[np.random.default_rng(seed + 2).random(x.shape) < missing] = np.nan
     return x, y
 
 

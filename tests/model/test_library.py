@@ -108,7 +108,7 @@ def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(SettingsError, match=r"X: shape \(4,\) is not \(rows, 2\)"):
         model.stream(np.zeros(4), np.zeros(4))
     with pytest.raises(SettingsError, match="X: not all features are finite"):
-        model.learn_one([np.nan, 0.0], 1)
+        model.learn_one([np.inf, 0.0], 1)
     with pytest.raises(SettingsError, match="X: not all features are finite"):
         model.learn_one([1e39, 0.0], 1)
     with pytest.raises(SettingsError, match=r"y: label \[2\] is not one of 1, -1, 0, true, false"):

@@ -14,17 +14,22 @@ from tests.model.streams import delayed
 KINDS = {
     "plus": Params(d=3, D=5, tau=0.1),
     "plus-one-class": Params(d=3, D=5, tau=0.1, one_class=True),
+    "plus-mixed": Params(d=3, D=5, tau=0.1, buckets=(0, 4, 0)),
     "paper": Params(preset="paper", d=3, D=5, tau=0.1, window=50),
     "paper-zscore": Params(preset="paper", d=3, D=5, tau=0.1, input="zscore"),
     "external": Params(preset="external", tau=0.1),
 }
 COMMON = ["level", "tally", "clock", "head"]
 NETWORK = [*COMMON, "window", "alpha", "wc", "ws"]
+MOMENTS = ["seen", "mean", "var", "inv_sd", "clip"]
+ADAGRAD = [*NETWORK, "acc_c", "acc_s", "acc_a", *MOMENTS]
+TABLES = ["cell", "marker", "ring", "valued", "fern_column", "fern_level", "fern_limit"]
 LAYOUT = {
-    "plus": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "var", "inv_sd"],
-    "plus-one-class": [*NETWORK, "acc_c", "acc_s", "acc_a", "mean", "var", "inv_sd", "low", "high"],
+    "plus": [*ADAGRAD, *TABLES],
+    "plus-one-class": [*ADAGRAD, "low", "high", *TABLES],
+    "plus-mixed": [*ADAGRAD, *TABLES],
     "paper": NETWORK,
-    "paper-zscore": [*NETWORK, "mean", "var", "inv_sd"],
+    "paper-zscore": [*NETWORK, *MOMENTS],
     "external": COMMON,
 }
 
@@ -41,9 +46,9 @@ def test_layout_is_as_documented(kind: str) -> None:
     """The bytes are the named arrays in their documented order, little-endian, nothing between."""
     model = trained(kind)
     arrays = model.arrays()
-    formats = {"f": "d", "i": "q", "u": "B"}
+    formats = {"float64": "d", "float32": "f", "int64": "q", "uint16": "H", "uint8": "B"}
     packed = b"".join(
-        struct.pack(f"<{array.size}{formats[array.dtype.kind]}", *array.ravel().tolist()) for array in arrays.values()
+        struct.pack(f"<{array.size}{formats[array.dtype.name]}", *array.ravel().tolist()) for array in arrays.values()
     )
 
     assert list(arrays) == LAYOUT[kind]
@@ -85,7 +90,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
 def test_a_window_entry_is_a_bit() -> None:
     """Anything but 0 and 1 in the window is refused."""
     data = bytearray(trained("plus").to_bytes())
-    window_at = 8 * (6 + 8 + 6 + 4)
+    window_at = 8 * (6 + 8 + 7 + 3)
     data[window_at] = 2
     with pytest.raises(StateCorrupt, match="window entry"):
         Model.from_bytes(KINDS["plus"], bytes(data))

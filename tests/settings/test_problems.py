@@ -31,7 +31,7 @@ def test_all_problems_are_told_at_once() -> None:
         "topics.events: 'no/slash' must have 1 to 249 of the characters a-z A-Z 0-9 . _ -",
         "events.format: 'avro' must be 'json' or 'f32'",
         "events.on_bad_event: '3' must be 'none', '-1' or '1'",
-        "model.wat: unknown setting; known are preset, d, D, tau, seed, eta, beta, g, kernel, input, lam, "
+        "model.wat: unknown setting; known are preset, d, D, tau, buckets, seed, eta, beta, g, kernel, input, lam, "
         "gamma_update, window, one_class, budget, charge, learning",
         "model.d: 'many' is not a whole number from 0 to 10000",
         "model.tau: 2 is not a number between 0 and 1, both excluded",

@@ -13,7 +13,7 @@ from npstream.study.gates import Gate, all_within, at_least, at_most
 from npstream.study.stream_gates import REFERENCE_SETS, check
 from npstream.study.tally import StreamResults
 
-TREES = {(f"set{i}", 0.1): 0.15 for i in range(REFERENCE_SETS)}
+EARLIER = {(f"set{i}", 0.1): 0.19 if i < 13 else 0.1 for i in range(REFERENCE_SETS)}
 
 
 def made_up(
@@ -36,21 +36,20 @@ def made_up(
 
 
 def verdicts(rows: list[dict[str, str]]) -> list[bool]:
-    return [gate.passed for gate in check(StreamResults(rows), TREES)]
+    return [gate.passed for gate in check(StreamResults(rows), EARLIER)]
 
 
 def test_reference_has_every_set_at_every_rate() -> None:
-    """18 sets, five rates, five sets in time order; each bar is above the earlier figure."""
+    """18 sets, five rates, five sets in time order."""
     known = streams.reference()
 
     assert len({name for name, _ in known}) == REFERENCE_SETS
     assert {tau for _, tau in known} == set(streams.TAUS)
     assert len({name for name, _ in known if name.endswith("*")}) == 5
-    assert all(entry.q4 < entry.bar for entry in known.values())
 
 
 def test_good_figures_pass_all_four_gates() -> None:
-    """Rate, mean, distance to boosted trees and wins: four gates a rate, all passed."""
+    """Rate, mean, and wins against the earlier form and OLNP: four gates per rate, all passed."""
     assert verdicts(made_up()) == [True] * 4
 
 
@@ -59,8 +58,8 @@ def test_good_figures_pass_all_four_gates() -> None:
     [
         ({"fpr": 0.103}, [False, True, True, True]),
         ({"fpr": 0.093}, [False, True, True, True]),
-        ({"plus": 0.206}, [True, False, False, True]),
-        ({"plus": 0.181}, [True, True, False, True]),
+        ({"plus": 0.181}, [True, False, True, True]),
+        ({"plus": 0.191}, [True, False, False, True]),
         ({"olnp": 0.16}, [True, True, True, False]),
     ],
 )
@@ -80,7 +79,7 @@ def test_rates_of_streams_with_few_expected_alarms_are_left_out() -> None:
     assert check(StreamResults(rows), {}) == []
 
 
-@pytest.mark.parametrize(("rows", "gates", "bar"), [("5300", 1, "0.151"), ("5299", 0, "-")])
+@pytest.mark.parametrize(("rows", "gates", "bar"), [("5300", 1, "0.161"), ("5299", 0, "-")])
 def test_a_reference_set_cut_short_has_neither_bar_nor_gate(rows: str, gates: int, bar: str) -> None:
     """What is known of a whole set is not held against a part of it."""
     found = streams.report([row | {"set": "banana", "rows": rows} for row in made_up(sets=1)])
