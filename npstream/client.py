@@ -10,22 +10,41 @@
     later = client.label("order-17", target=True)
 
 An event and its label carry the same key, hence meet on the same partition.
+
+`Events` knows the names and paths of a topic's settings: it makes events of named
+features, and reads them back.
 """
 
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+import numpy as np
 import orjson
 
 from npstream.codec import murmur2
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.envelope import OFFSET_HEADER
-from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX, EventFormat
+from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX, EventConfig, EventFormat, EventId, Kind
+from npstream.codec.features import Steps, steps_of
+from npstream.codec.mapping import EventReading, find
+from npstream.codec.mapping import Mapping as EventMapping
+from npstream.errors import BadEvent, DataError
 from npstream.records import Headers
 
-__all__ = ["Decision", "Message", "event", "input_offset", "label", "partition_for", "read_decision"]
+__all__ = [
+    "Decision",
+    "Events",
+    "Message",
+    "NamedEvent",
+    "event",
+    "input_offset",
+    "label",
+    "partition_for",
+    "read_decision",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,97 @@ def label(
     return Message(_key(identity, key), b"", _headers(identity, target), timestamp_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class NamedEvent:
+    """One event as its settings read it: `features` by name, as they are written, None where one is missing."""
+
+    id: EventId | None
+    target: bool | None
+    features: dict[str, Any]
+
+
+class Events:
+    """The events of one topic, by its settings: `Events(npstream.settings.events_config("payments.yaml"))`.
+
+    Everything raises `DataError`, a ValueError, for what would become a dead letter.
+    """
+
+    def __init__(self, config: EventConfig) -> None:
+        self._config = config
+        self._reader = EventMapping(config)
+        self._paths = {feature.name: steps_of(feature.path) for feature in config.mapping or ()}
+
+    def event(
+        self,
+        identity: EventId,
+        values: Mapping[str, Any] | Iterable[float] | None = None,
+        *,
+        score: float | None = None,
+        target: bool | None = None,
+        key: bytes | None = None,
+        timestamp_ms: int = 0,
+    ) -> Message:
+        """An observation of features by name, each put at its path; a missing one is left out or None."""
+        document = self._of(identity, target)
+        if isinstance(values, Mapping) and self._paths:
+            unknown = [name for name in values if name not in self._paths]
+            if unknown:
+                raise DataError(f"no feature {', '.join(unknown)}; there are {', '.join(self._paths)}")
+            for name, value in values.items():
+                if value is not None:
+                    _put(document, self._paths[name], _plain(value))
+        elif isinstance(values, Mapping):
+            document["x"] = {name: _plain(value) for name, value in values.items()}
+        elif values is not None:
+            document["x"] = [_plain(value) for value in values]
+        if score is not None:
+            document["score"] = _plain(score)
+        return self.message(document, key=key, timestamp_ms=timestamp_ms)
+
+    def label(self, identity: EventId, *, target: bool, key: bytes | None = None, timestamp_ms: int = 0) -> Message:
+        """The label of an event sent earlier with the same id and key."""
+        return self.message(self._of(identity, target), key=key, timestamp_ms=timestamp_ms)
+
+    def message(self, document: Mapping[str, Any], *, key: bytes | None = None, timestamp_ms: int = 0) -> Message:
+        """A whole event, as its sender has it. The key is the id unless given."""
+        reading = self._read(document)
+        if reading.event_id is None and key is None:
+            raise DataError(f"{self._config.id}: the event has no id; give a key")
+        key = str(reading.event_id).encode() if key is None else key
+        if self._config.format != "f32":
+            return Message(key, orjson.dumps(document), [], timestamp_ms)
+        headers = [("id", str(reading.event_id).encode())] if reading.event_id is not None else []
+        headers += [("y", b"%d" % reading.label)] if reading.label else []
+        return Message(key, struct.pack(f"<{len(reading.values)}f", *reading.values), headers, timestamp_ms)
+
+    def read(self, value: bytes | None) -> NamedEvent:
+        """An event from the value of a JSON record. Raises `DataError` for a bad one."""
+        try:
+            document = orjson.loads(value or b"")
+        except orjson.JSONDecodeError:
+            raise DataError("the value is not one JSON document") from None
+        reading = self._read(document)
+        features = {name: find(document, steps) for name, steps in self._paths.items()}
+        if not features and reading.kind != Kind.LABEL:
+            features = dict(zip(self._config.features or _numbered(reading), reading.values, strict=True))
+        return NamedEvent(reading.event_id, None if reading.label == 0 else reading.label > 0, features)
+
+    def _of(self, identity: EventId, target: bool | None) -> dict[str, Any]:
+        """An event with id and label alone."""
+        document: dict[str, Any] = {}
+        _put(document, steps_of(self._config.id), identity)
+        rule = self._config.label
+        if target is not None:
+            _put(document, steps_of(rule.path), rule.target[0] if target else rule.non_target[0])
+        return document
+
+    def _read(self, document: object) -> EventReading:
+        try:
+            return self._reader.read(document)
+        except BadEvent as error:
+            raise DataError(f"{error.detail} ({error.reason})") from None
+
+
 def partition_for(key: bytes, partitions: int) -> int:
     """The partition Kafka's Java clients would choose for a key."""
     return murmur2.partition_for(key, partitions)
@@ -106,6 +216,34 @@ def input_offset(headers: Headers | None) -> int:
         if name == OFFSET_HEADER and content is not None:
             return int(content)
     raise ValueError(f"no {OFFSET_HEADER} header: this record is not a decision")
+
+
+def _put(document: dict[str, Any], steps: Steps, value: Any) -> None:
+    """Put a value where a path leads, making the objects and arrays on the way."""
+    place: Any = document
+    for step, below in zip(steps, (*steps[1:], None), strict=True):
+        if isinstance(step, int):
+            place.extend([None] * (step + 1 - len(place)))
+        elif not isinstance(place, dict):
+            raise DataError(f"{step}: two paths disagree about what is there")
+        if below is None:
+            place[step] = value
+            return
+        held = place[step] if isinstance(step, int) else place.get(step)
+        if held is None:
+            held = place[step] = [] if isinstance(below, int) else {}
+        place = held
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _numbered(reading: EventReading) -> list[str]:
+    return [str(place) for place in range(len(reading.values))]
 
 
 def _check_id(identity: str | int) -> None:

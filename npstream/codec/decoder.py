@@ -21,7 +21,7 @@ class EventDecoder:
     """
 
     def __init__(self, config: EventConfig) -> None:
-        self._format = F32Decoder(config) if config.format == "f32" else JsonDecoder(config)
+        self._format = JsonDecoder(config) if config.format == "json" else F32Decoder(config)
 
     def warm_up(self) -> None:
         """Compile what the first large batch would need."""

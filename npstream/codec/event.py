@@ -78,6 +78,9 @@ class Kind(IntEnum):
 
 
 EventFormat = Literal["json", "f32"]
+"""What events are sent as."""
+RecordFormat = EventFormat | Literal["columns"]
+"""In a replay of a file, events are also the columns of the model, which its rows were made into before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,7 @@ class EventConfig:
     """
 
     d: int
-    format: EventFormat = "json"
+    format: RecordFormat = "json"
     features: tuple[str, ...] | None = None
     mapping: tuple[Feature, ...] | None = None
     id: str = "id"
@@ -110,7 +113,7 @@ class EventConfig:
     @property
     def width(self) -> int:
         """Values carried by an event that is not a bare label: one per feature, before any becomes two columns."""
-        if self.mapping is not None:
+        if self.mapping is not None and self.format != "columns":
             return len(self.mapping)
         return 1 if self.external else self.d
 

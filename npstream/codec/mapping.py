@@ -79,7 +79,10 @@ class Mapping:
             return None
 
     def _event_id(self, document: dict[str, Any]) -> EventId | None:
-        event_id = find(document, self._id)
+        return self.id_of(find(document, self._id))
+
+    def id_of(self, event_id: Any) -> EventId | None:
+        """The id that a value is. Raises `BadEvent`."""
         if event_id is None or type(event_id) is int:
             return event_id
         if type(event_id) is not str or not 0 < len(event_id.encode()) <= ID_MAX_BYTES:
@@ -87,7 +90,10 @@ class Mapping:
         return event_id
 
     def _sign(self, document: dict[str, Any]) -> int:
-        y = find(document, self._label)
+        return self.label_of(find(document, self._label))
+
+    def label_of(self, y: Any) -> int:
+        """1 or -1 by the label's rule, 0 when it is not known yet. Raises `BadEvent`."""
         if y is None:
             return 0
         sign = self._signs.get(y) if isinstance(y, int | float | str) else None
@@ -136,7 +142,7 @@ class Mapping:
         if found is not None:
             for (feature, _), value in zip(self._features, found, strict=True):
                 if value is None and not feature.may_miss:
-                    raise BadEvent("missing_feature", f"{feature.name}: {feature.path} is absent or null")
+                    raise _absent(feature)
         return found
 
     # Raw values.
@@ -146,10 +152,15 @@ class Mapping:
             return [
                 float(value) if _is_number(value) else _refuse(value, self._place(at)) for at, value in enumerate(raw)
             ]
-        return [
-            math.nan if value is None else self._of_kind[feature.kind](feature, value)
-            for (feature, _), value in zip(self._features, raw, strict=True)
-        ]
+        return [self.value_of(feature, value) for (feature, _), value in zip(self._features, raw, strict=True)]
+
+    def value_of(self, feature: Feature, value: Any) -> float:
+        """The raw value of one feature, NaN where it is missing. Raises `BadEvent`."""
+        if value is not None:
+            return self._of_kind[feature.kind](feature, value)
+        if not feature.may_miss:
+            raise _absent(feature)
+        return math.nan
 
     def _place(self, at: int) -> str:
         """What a number of the short form is called."""
@@ -213,6 +224,10 @@ def _refuse(value: Any, place: str) -> NoReturn:
     if isinstance(value, int) or math.isfinite(value):
         raise BadEvent("magnitude", f"{place} is beyond 1e15; scale the feature before sending it")
     raise BadEvent("not_finite", f"{place} is NaN or infinite")
+
+
+def _absent(feature: Feature) -> BadEvent:
+    return BadEvent("missing_feature", f"{feature.name}: {feature.path} is absent or null")
 
 
 def _name(feature: Feature) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from npstream.codec.decoder import EventConfig
+from npstream.codec.event import EventFormat
 from npstream.codec.features import Feature
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
@@ -60,7 +61,7 @@ def _as_word(value: Any) -> Any:
 class EventsSection(Section):
     """How events are written, and what happens to bad ones."""
 
-    format: Literal["json", "f32"] = _RULES.events.format
+    format: EventFormat = cast(EventFormat, _RULES.events.format)
     """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read."""
     id: PathField = _RULES.events.id
     """Path of the event's id: dots go down, [0] into an array."""

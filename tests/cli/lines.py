@@ -59,7 +59,9 @@ def settings_file(folder: Path, **sections: Any) -> Path:
     """A settings file on an embedded log in `folder`; `sections` replace the small ones, None removes."""
     given = {**SMALL, "embedded": {"path": str(folder / "log.db")}, **sections}
     path = folder / "settings.yaml"
-    path.write_text(yaml.safe_dump({name: section for name, section in given.items() if section is not None}))
+    path.write_text(
+        yaml.safe_dump({name: section for name, section in given.items() if section is not None}, sort_keys=False)
+    )
     return path
 
 

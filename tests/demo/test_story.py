@@ -30,7 +30,7 @@ def story(stream: DemoStream, tmp_path_factory: pytest.TempPathFactory) -> Itera
     log = stage.log()
     source = topic_source(log, "demo", Range())
     told = tell(stage.settings.partition_config(), source, stream)
-    assert [part.digest for part in replay(stage.settings.partition_config(), source).partitions] == told.digests
+    assert [part.chain for part in replay(stage.settings.partition_config(), source).partitions] == told.chains
     yield told
     log.close()
 
