@@ -222,7 +222,8 @@ def _put(document: dict[str, Any], steps: Steps, value: Any) -> None:
     """Put a value where a path leads, making the objects and arrays on the way."""
     place: Any = document
     for step, below in zip(steps, (*steps[1:], None), strict=True):
-        if not isinstance(place, list if isinstance(step, int) else dict):
+        fits: bool = type(place) is (list if isinstance(step, int) else dict)
+        if not fits:
             raise DataError(f"{step}: another path leads to something else there")
         if isinstance(step, int):
             place.extend([None] * (step + 1 - len(place)))

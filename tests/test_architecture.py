@@ -22,6 +22,7 @@ COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
+    "estimator": "settings data codec model",
     "app": "backend settings worker monitor partition codec model",
     "backend": "settings doctor kafka embedded",
     "settings": "worker kafka partition codec model",

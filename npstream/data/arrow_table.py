@@ -74,7 +74,6 @@ class ArrowTable:
 def read_parquet(path: Path) -> ArrowTable:
     """The table in a file. Raises `DataError`, and `UsageError` without pyarrow."""
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise UsageError(f"{path}: needs pyarrow; install it: pip install 'npstream[parquet]'") from None
@@ -82,15 +81,25 @@ def read_parquet(path: Path) -> ArrowTable:
         table = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: is not a Parquet file ({error})") from error
-    while any(pyarrow.types.is_struct(column.type) for column in table.schema):
+    if table.num_rows == 0:
+        raise DataError(f"{path}: holds no rows")
+    try:
+        return ArrowTable(table_columns(table))
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def table_columns(table: Any) -> dict[str, ArrowColumn]:
+    """The columns of a pyarrow table. Raises `DataError` for names that are not unique."""
+    from pyarrow import types
+
+    while any(types.is_struct(column.type) for column in table.schema):
         table = table.flatten()
     names = list(table.column_names)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"{path}: two columns are named {twice!r}; give each a name of its own")
-    if table.num_rows == 0:
-        raise DataError(f"{path}: holds no rows")
-    return ArrowTable({name: ArrowColumn(name, _one(table[name]), pyarrow.types) for name in names})
+        raise DataError(f"two columns are named {twice!r}; give each a name of its own")
+    return {name: ArrowColumn(name, _one(table[name]), types) for name in names}
 
 
 def _one(chunks: Any) -> Any:
