@@ -16,8 +16,8 @@ from npstream.errors import Fatal, NpstreamError, Refused, Retryable
 from npstream.kafka.config import KafkaConfig
 
 _TWIN = (
-    "another worker of group {group!r} runs with slot {slot!r} and has taken over: "
-    "give each worker its own kafka.slot, or stop one of them"
+    "another worker of group {group!r} runs under the name {worker_name!r} and has taken over: "
+    "give each worker its own kafka.worker_name, or stop one of them"
 )
 _LOGIN = "brokers at {bootstrap} refused the login: check kafka.security (protocol, mechanism, username, password)"
 _INTERCEPTED = (
@@ -263,7 +263,7 @@ def _words(config: KafkaConfig) -> dict[str, str]:
     return {
         "bootstrap": config.bootstrap,
         "group": config.group,
-        "slot": config.slot,
+        "worker_name": config.worker_name,
         "transactional_id": config.transactional_id,
         "events": topics.events,
         "decisions": topics.decisions,

@@ -207,8 +207,7 @@ def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None
     def write() -> Pointer:
         nonlocal written
         written += 1
-        slot = written % 4
-        snapshot = [(b"slot/%d/%d" % (slot, chunk), b"snapshot %d" % written) for chunk in range(2)]
+        snapshot = [(b"ring/%d/%d" % (written % 4, chunk), b"snapshot %d" % written) for chunk in range(2)]
         return broker.commit([share(0, written, chunks=snapshot)])[0]
 
     broker.commit([share(0, 0, chunks=chunks(1), changes=[(b"change/1", b"tau")])])

@@ -101,13 +101,13 @@ def test_a_transaction_that_a_restore_waits_for_is_named(place: KafkaPlace) -> N
 
 
 @contextmanager
-def worker(place: KafkaPlace, slot: str) -> Iterator[Dashboard]:
+def worker(place: KafkaPlace, worker_name: str) -> Iterator[Dashboard]:
     """A worker with its dashboard, until the block ends."""
     stop = threading.Event()
-    identity = Identity(place.group, place.topics.events, slot, "0.0.0", ALGORITHM)
+    identity = Identity(place.group, place.topics.events, worker_name, "0.0.0", ALGORITHM)
     dashboard = Dashboard(HttpConfig("127.0.0.1", 0), identity, time.monotonic, time.time, place.log)
     runs = Worker(
-        lambda: (place.kafka_broker(slot), place.log()),
+        lambda: (place.kafka_broker(worker_name), place.log()),
         Origin(place.group, place.topics.events, config(), Cadence()),
         Limits(),
         time.monotonic,

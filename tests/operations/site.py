@@ -50,13 +50,13 @@ class Site:
         admin.prepare(admin.plan(Wishes(self.partitions)))
         self.log = KafkaLog(self.config, _QUIET)
 
-    def settings(self, slot: str) -> dict[str, Any]:
+    def settings(self, worker_name: str) -> dict[str, Any]:
         """A settings file's content; quick to notice that a worker is gone, patient with a slow machine."""
         return {
             "kafka": {
                 "bootstrap": self.bootstrap,
                 "group": self.group,
-                "slot": slot,
+                "worker_name": worker_name,
                 "session_timeout_ms": 10_000,
                 "transaction_timeout_ms": _TRANSACTION_MS,
             },
@@ -65,9 +65,9 @@ class Site:
             "http": {"port": 0},
         }
 
-    def worker(self, slot: str = "worker-0", **sections: Any) -> WorkerCommand:
+    def worker(self, worker_name: str = "worker-0", **sections: Any) -> WorkerCommand:
         """A worker process, not yet started; `sections` are added to, or replace, those of its settings."""
-        worker = WorkerCommand(self.folder, slot, {**self.settings(slot), **sections})
+        worker = WorkerCommand(self.folder, worker_name, {**self.settings(worker_name), **sections})
         self.workers.append(worker)
         return worker
 

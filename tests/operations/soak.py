@@ -73,9 +73,9 @@ def soak(site: Site, minutes: float, report: Callable[[Sample], None]) -> list[S
         site.close()
 
 
-def dynamic(site: Site, slot: str) -> dict[str, object]:
+def dynamic(site: Site, worker_name: str) -> dict[str, object]:
     """A worker that leaves the group when it stops, so that its partitions move at once."""
-    return {**site.settings(slot)["kafka"], "static_membership": False}
+    return {**site.settings(worker_name)["kafka"], "static_membership": False}
 
 
 def _watch(

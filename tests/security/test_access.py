@@ -66,7 +66,7 @@ class Tenant:
             "kafka": {
                 "bootstrap": self.secured.address,
                 "group": self.group,
-                "slot": "worker-0",
+                "worker_name": "worker-0",
                 "security": {
                     "protocol": "SASL_SSL",
                     "mechanism": "SCRAM-SHA-512",

@@ -19,18 +19,18 @@ ROOT = Path(__file__).parents[2]
 
 
 class WorkerProcess:
-    """One slot of a group over all its lives; its log grows through restarts."""
+    """One worker of a group over all its lives; its log grows through restarts."""
 
     def __init__(self, spec: WorkerSpec, folder: Path, mutant: str | None = None) -> None:
         self.spec = spec
-        self.log = folder / f"{spec.slot}.log"
-        self._file = folder / f"{spec.slot}.json"
+        self.log = folder / f"{spec.worker_name}.log"
+        self._file = folder / f"{spec.worker_name}.json"
         self._mutant = mutant
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, failpoints: str = "", spec: WorkerSpec | None = None) -> None:
         """A new life, with these failpoints armed (`name:hit:action,...`) and perhaps other settings."""
-        assert not self.running, f"{self.spec.slot} is running already"
+        assert not self.running, f"{self.spec.worker_name} is running already"
         assert all(item.split(":")[0] in NAMES for item in failpoints.split(",") if item), failpoints
         self.spec = spec or self.spec
         self._file.write_bytes(self.spec.to_json())
@@ -122,21 +122,22 @@ class WorkerProcess:
 
         def check_alive() -> None:
             assert self.running, (
-                f"{self.spec.slot} ended with {self.returncode} while waiting for {what}\n{self.tail()}"
+                f"{self.spec.worker_name} ended with {self.returncode} while waiting for {what}\n{self.tail()}"
             )
 
         patience.wait_until(condition, what, timeout_s, check_alive)
 
     def wait_dead(self, timeout_s: float = 120.0) -> int:
         """Wait until it has ended, by a failpoint or by itself."""
-        patience.wait_until(lambda: not self.running, f"the end of {self.spec.slot}\n{self.tail()}", timeout_s)
+        patience.wait_until(lambda: not self.running, f"the end of {self.spec.worker_name}\n{self.tail()}", timeout_s)
         assert self.returncode is not None
         return self.returncode
 
     def where(self) -> str:
         """The stack of a running worker, for a person who must find out why it does not go on."""
         if not self.running or self.stopped:
-            return f"{self.spec.slot}: {'stopped' if self.running else f'ended with {self.returncode}'}\n{self.tail(5)}"
+            how = "stopped" if self.running else f"ended with {self.returncode}"
+            return f"{self.spec.worker_name}: {how}\n{self.tail(5)}"
         before = self.log.stat().st_size
         self.send(signal.SIGUSR1)
         with suppress(TimeoutError):

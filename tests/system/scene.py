@@ -50,20 +50,20 @@ class Scene:
         create_topics(self.bootstrap, {checkpoints: self.partitions}, {"cleanup.policy": "compact"})
         self.log = KafkaLog(self.spec("log").kafka(), _QUIET)
 
-    def spec(self, slot: str, **changes: object) -> WorkerSpec:
+    def spec(self, worker_name: str, **changes: object) -> WorkerSpec:
         """A worker of this group; `changes` are fields of `WorkerSpec`."""
         fields: dict[str, object] = {"config": self.config} | changes
         return WorkerSpec(
             bootstrap=self.bootstrap,
             group=self.group,
-            slot=slot,
+            worker_name=worker_name,
             topics=self.topics,
             **fields,  # type: ignore[arg-type]
         )
 
-    def worker(self, slot: str, **changes: object) -> WorkerProcess:
+    def worker(self, worker_name: str, **changes: object) -> WorkerProcess:
         """A worker process, not yet started; it ends with the scene."""
-        worker = WorkerProcess(self.spec(slot, **changes), self.folder, self.mutant)
+        worker = WorkerProcess(self.spec(worker_name, **changes), self.folder, self.mutant)
         self.workers.append(worker)
         return worker
 
@@ -99,7 +99,7 @@ class Scene:
 
         def check() -> None:
             dead = [worker for worker in self.workers if worker.returncode not in (None, 0)]
-            assert not dead, f"{dead[0].spec.slot} ended with {dead[0].returncode}\n{dead[0].tail()}"
+            assert not dead, f"{dead[0].spec.worker_name} ended with {dead[0].returncode}\n{dead[0].tail()}"
 
         patience.wait_until(self.decided, "all events to be decided", timeout_s, check)
         self.wait_settled()

@@ -24,7 +24,7 @@ def settings(**events: Any) -> dict[str, Any]:
     """The settings of the example with another section of events, and a small model."""
     return {
         **SETTINGS,
-        "kafka": {"bootstrap": "b:1", "group": "g", "slot": "w"},
+        "kafka": {"bootstrap": "b:1", "group": "g", "worker_name": "w"},
         "events": {**SETTINGS["events"], **events},
         "model": {"tau": 0.1, "D": 16},
     }
