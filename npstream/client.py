@@ -9,7 +9,7 @@
                      partition=client.partition_for(message.key, 12))
     later = client.label("order-17", target=True)
 
-An event and its label carry the same key, hence meet on the same partition.
+An event and its label carry the same key, so they meet on the same partition.
 """
 
 import struct

@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after the folders have set their time limits
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs a broker, leave out what `--quick` leaves out, and put the dear files first."""
+    """Mark what needs a broker, leave out what `--quick` leaves out, and put the slowest files first."""
     selection.mark_broker_tests(items)
     if config.getoption("--quick"):
         gone, line = selection.left_out(items)

@@ -220,12 +220,12 @@ def translate(
     """Our error for the client's, saying what was being done, in which partition if in one, and what to do next."""
     found = error if isinstance(error, KafkaError) else kafka_error(error)
     if found is None:
-        said = f"{doing}: {type(error).__name__}: {error}"
-        return Retryable(said) if partition is None else Refused(said, partition, STRIKES)
+        cause = f"{doing}: {type(error).__name__}: {error}"
+        return Retryable(cause) if partition is None else Refused(cause, partition, STRIKES)
     code = _underlying(found)
     advice = _FATAL.get(code) or _REFUSED.get(code) or _RETRYABLE.get(code)
-    said = f"{found.name()}: {found.str()}"
-    text = f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}"
+    cause = f"{found.name()}: {found.str()}"
+    text = f"{doing}: {advice.format_map(_words(config))} ({cause})" if advice else f"{doing}: {cause}"
     named: NpstreamError
     if code in _FATAL:
         named = Fatal(text)
