@@ -11,8 +11,9 @@ from npstream.cli import exits
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.monitor.stage import events
-from tests.operations.command import WAIT_S, WorkerCommand, npstream
+from tests.operations.command import WorkerCommand, npstream
 from tests.operations.site import Site
+from tests.system.child import WAIT_S
 
 pytestmark = pytest.mark.timeout(600)
 

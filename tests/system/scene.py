@@ -99,7 +99,7 @@ class Scene:
 
         def check() -> None:
             dead = [worker for worker in self.workers if worker.returncode not in (None, 0)]
-            assert not dead, f"{dead[0].spec.worker_name} ended with {dead[0].returncode}\n{dead[0].tail()}"
+            assert not dead, f"{dead[0].name} ended with {dead[0].returncode}\n{dead[0].tail()}"
 
         patience.wait_until(self.decided, "all events to be decided", timeout_s, check)
         self.wait_settled()
