@@ -32,6 +32,11 @@ _QUICK_COMPACTION = {
 """What makes compaction visible within a test."""
 
 
+def topics_of(prefix: str) -> Topics:
+    """Four topics under a prefix."""
+    return Topics(*(prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
+
+
 class Place(Protocol):
     """Where the contract is tested."""
 

@@ -14,7 +14,8 @@ from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
 from npstream.kafka.state import KafkaStateReader
 from npstream.kafka.topics import Wishes
-from npstream.records import Channel, Topics
+from npstream.records import Channel
+from tests.contracts.places import topics_of
 from tests.operations.command import WorkerCommand
 
 _PATIENT_MS = 60_000
@@ -36,7 +37,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.topics = topics_of(f"{self.name}.")
         self.group = f"{self.name}.group"
         self.config = KafkaConfig(
             self.bootstrap,

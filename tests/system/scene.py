@@ -15,9 +15,10 @@ from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
 from npstream.kafka.state import KafkaStateReader
 from npstream.partition import PartitionConfig
-from npstream.records import Channel, KeyValue, Position, Topics
+from npstream.records import Channel, KeyValue, Position
 from tests.broker import create_topics
 from tests.contracts.builders import settled
+from tests.contracts.places import topics_of
 from tests.system import oracle, patience
 from tests.system.process import WorkerProcess
 from tests.system.spec import WorkerSpec
@@ -42,7 +43,7 @@ class Scene:
     workers: list[WorkerProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.topics = topics_of(f"{self.name}.")
         self.group = f"{self.name}.group"
         self.folder.mkdir(parents=True, exist_ok=True)
         *plain, checkpoints = self.topics.names()
