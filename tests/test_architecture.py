@@ -22,6 +22,7 @@ COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
+    "estimator": "settings data codec model",
     "app": "backend settings worker monitor partition model",
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "data": "client codec",
     "state": "partition codec",
     "partition": "codec model",
-    "client": "codec",
+    "client": "registry codec",
     "codec": "model",
     "model": "",
     "report": "",

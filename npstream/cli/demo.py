@@ -213,7 +213,7 @@ def _show(settings: "Settings", stream: "DemoStream", out: Path, live: list[str]
         story = make_story(settings.partition_config(), topic_source(log, topic, Range()), stream)
     write_file(out / "demo.svg", picture(story))
     write_file(out / "demo.html", report(story))
-    same = list(story.digests) == live
+    same = list(story.chains) == live
     if as_json:
         echo_json({"identical": same, "topic": topic, "report": str(out / "demo.html"), **to_json(story)})
         return same

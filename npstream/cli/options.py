@@ -41,7 +41,8 @@ def label_option(function: F) -> F:
     return click.option(
         "--label",
         metavar="NAME",
-        help="Label column of a .csv or .parquet file with named columns; by default y, label, target or class.",
+        help="Label column of a .csv or .parquet file with named columns; by default that of events.label, else y, "
+        "label, target or class.",
     )(function)
 
 

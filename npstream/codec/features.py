@@ -46,6 +46,12 @@ def steps_of(path: str) -> Steps:
     return tuple(steps)
 
 
+def column_of(path: str) -> str:
+    """The column of a table that holds what is at a path: `card.country`, `items[0].price`, `a.b` for `["a.b"]`."""
+    first, *others = steps_of(path)
+    return str(first) + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in others)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """One named feature: where it is in an event, and what becomes of it.

@@ -60,6 +60,7 @@ def to_json(run: Run) -> dict[str, Any]:
                 **_rates_json(partition.rates, run.tau),
                 "tally": partition.tally.to_dict(),
                 "digest": partition.digest,
+                "chain": partition.chain,
                 "halted": partition.halted,
             }
             for partition in result.partitions

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from npstream.codec.event import EventConfig
 from npstream.errors import SettingsError
 from npstream.settings.problems import Problem, problems_of
 from npstream.settings.settings import Settings
@@ -41,6 +42,22 @@ def from_mapping(
     if found:
         raise SettingsError([str(problem) for problem in _once(found)])
     return settings
+
+
+def events_config(settings: Path | Mapping[str, Any]) -> EventConfig:
+    """How a topic's events are written, for whoever sends or reads them: by a settings file, or by what one holds.
+
+    Only `events` and `model` matter. Raises `SettingsError`, and `UsageError` when the file cannot be read.
+    """
+    given = settings if isinstance(settings, Mapping) else read_yaml(Path(settings))
+    sections = {name: given[name] for name in ("events", "model") if given.get(name) is not None}
+    # Where the topic and its registry are does not matter here, and their secrets need not be known.
+    if sections.get("events", {}).get("registry"):
+        sections["events"] = {**sections["events"], "registry": {"url": "http://localhost"}}
+    return from_mapping({**_SOMEWHERE, "model": {}, **sections}).partition_config().events
+
+
+_SOMEWHERE: dict[str, Any] = {"embedded": {"path": "events.db"}, "topics": {"events": "events"}}
 
 
 def _fill_worker_name(given: dict[str, Any], env: Mapping[str, str]) -> None:
