@@ -13,6 +13,7 @@ from typing import Literal
 import structlog
 
 from npstream.bench.bare import BareLoop, Replies
+from npstream.bench.events import schema_reader
 from npstream.bench.stages import PROCESSING, Stopwatch, TimedBroker
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
@@ -20,6 +21,7 @@ from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log
 from npstream.records import Share
+from npstream.registry.topics import DocumentBroker
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 
@@ -132,7 +134,10 @@ def _run_worker(spec: LoopSpec, stop: threading.Event) -> Measured:
     brokers: list[TimedBroker] = []
 
     def connect() -> tuple[Broker, Log]:
-        brokers.append(TimedBroker(KafkaBroker(spec.kafka, stopping=stop.is_set), watch))
+        kafka = KafkaBroker(spec.kafka, stopping=stop.is_set)
+        read = schema_reader(spec.config)
+        port = kafka if read is None else DocumentBroker(kafka, read, spec.kafka.topics.events)
+        brokers.append(TimedBroker(kafka, port, watch))
         return brokers[-1], KafkaLog(spec.kafka)
 
     origin = Origin(spec.kafka.group, spec.kafka.topics.events, spec.config, Cadence())

@@ -79,9 +79,9 @@ Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
     "--shape",
     "shapes",
     multiple=True,
-    type=click.Choice(["compact", "mapped", "delayed", "f32"]),
+    type=click.Choice(["compact", "mapped", "delayed", "avro", "f32"]),
     help="Shape of the events, may be repeated; default compact and f32. mapped: JSON with spaces and its own names; "
-    "delayed: labels come in events of their own.",
+    "delayed: labels come in events of their own; avro: as mapped, with a schema, which is read in stage consume.",
 )
 @json_option
 def pipeline(
