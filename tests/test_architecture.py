@@ -197,7 +197,7 @@ def test_a_type_has_a_name_of_its_own() -> None:
 
 
 def defined_types(source: Path) -> Iterator[str]:
-    """Public classes, and aliases of types at the top of a module: names in capitals and small letters."""
+    """Public classes, and aliases of types at the top of a module: names in capitals and lower case."""
     for node in ast.parse(source.read_text(), str(source)).body:
         if isinstance(node, ast.ClassDef):
             names = [node.name]

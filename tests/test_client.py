@@ -62,7 +62,7 @@ def test_an_event_is_decoded_as_it_was_built(
 @pytest.mark.parametrize("format", FORMATS)
 @given(identity=_ids, target=st.booleans())
 def test_a_label_goes_where_its_event_went(format: EventFormat, identity: str | int, target: bool) -> None:
-    """An event and its label share id and key, hence the partition."""
+    """An event and its label share id and key, so also the partition."""
     event = client.event(identity, [1.0, 2.0], format=format)
     label = client.label(identity, target=target, format=format)
     using = EventConfig(d=2, format=format)

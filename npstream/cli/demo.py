@@ -103,7 +103,7 @@ def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
 
     name = f"npstream-demo-{secrets.token_hex(4)}"
     with tempfile.TemporaryDirectory(prefix="npstream-demo-") as folder:
-        on_kafka = {"kafka": {"bootstrap": kafka, "group": name, "slot": "demo"}}
+        on_kafka = {"kafka": {"bootstrap": kafka, "group": name, "worker_name": "demo"}}
         in_file = {"embedded": {"path": f"{folder}/log.db"}}
         common: dict[str, Any] = {
             "topics": {"events": name},

@@ -110,5 +110,5 @@ def load_settings(config: Path, assignments: tuple[str, ...]) -> "Settings":
 
 
 def environment() -> dict[str, str]:
-    """The environment; HOSTNAME, which names the worker's slot, is there even when the shell does not export it."""
+    """The environment; HOSTNAME, by default the worker's name, is there even when the shell does not export it."""
     return {"HOSTNAME": socket.gethostname(), **os.environ}

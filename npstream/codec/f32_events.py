@@ -169,7 +169,7 @@ def _text(event_id: bytes) -> str:
         if 0 < len(event_id) <= ID_MAX_BYTES:
             return event_id.decode()
     except UnicodeDecodeError:
-        pass  # told below, with the bytes themselves
+        pass  # reported below, with the bytes themselves
     raise BadEvent("bad_id", f"the header id is {shown(event_id)}")
 
 

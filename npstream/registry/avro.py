@@ -150,7 +150,7 @@ def _name(node: Any) -> str | None:
 
 
 def _is_plain(nodes: Sequence[Any]) -> bool:
-    """Whether everything that can be said is in the terms of JSON already."""
+    """Whether every value is in the terms of JSON already."""
     return not any(node in ("bytes", "fixed") or (isinstance(node, dict) and "logicalType" in node) for node in nodes)
 
 

@@ -32,7 +32,7 @@ def from_mapping(
     # A section whose lines are all commented out reads as null.
     sections = {name: section for name, section in raw.items() if section is not None}
     given, unresolved = interpolated(overridden(sections, env, tuple(assignments)), env)
-    _fill_slot(given, env)
+    _fill_worker_name(given, env)
     found = unresolved
     try:
         settings = Settings.model_validate(given)
@@ -60,10 +60,10 @@ def events_config(settings: Path | Mapping[str, Any]) -> EventConfig:
 _SOMEWHERE: dict[str, Any] = {"embedded": {"path": "events.db"}, "topics": {"events": "events"}}
 
 
-def _fill_slot(given: dict[str, Any], env: Mapping[str, str]) -> None:
+def _fill_worker_name(given: dict[str, Any], env: Mapping[str, str]) -> None:
     kafka = given.get("kafka")
-    if isinstance(kafka, dict) and kafka.get("slot") is None and env.get("HOSTNAME"):
-        kafka["slot"] = env["HOSTNAME"]
+    if isinstance(kafka, dict) and kafka.get("worker_name") is None and env.get("HOSTNAME"):
+        kafka["worker_name"] = env["HOSTNAME"]
 
 
 def _once(problems: list[Problem]) -> list[Problem]:

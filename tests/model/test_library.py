@@ -170,7 +170,7 @@ def test_a_frozen_model_counts_and_learns_nothing() -> None:
 
 
 def test_learned_kernel_is_the_covariance_of_the_directions() -> None:
-    """It starts as 2g I and stretches along the feature that tells the classes apart."""
+    """It starts as 2g I and stretches along the feature that distinguishes the classes."""
     g = 0.25
     model = Model.create(Params(preset="paper", d=2, D=4000, g=g))
     np.testing.assert_allclose(model.learned_kernel(), 2 * g * np.eye(2), atol=0.05)

@@ -11,7 +11,7 @@ from tests.settings.builders import mapping, problems
 def test_all_problems_are_reported_at_once() -> None:
     """Independent mistakes in seven sections, unknown names included, are all in the one error."""
     raw = {
-        "kafka": {"bootstrap": "", "grup": "g", "slot": "s", "session_timeout_ms": 5, "options": {"acks": 1}},
+        "kafka": {"bootstrap": "", "grup": "g", "worker_name": "s", "session_timeout_ms": 5, "options": {"acks": 1}},
         "topics": {"events": "no/slash"},
         "events": {"format": "csv", "on_bad_event": 3},
         "model": {"tau": 2, "d": "many", "wat": 3},
