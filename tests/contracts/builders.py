@@ -7,7 +7,7 @@ from npstream.errors import StateCorrupt
 from npstream.port import Broker, Log, Place
 from npstream.records import Channel, Headers, Output, Phase, Pointer, Position, Proof, Record, Share
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """No test waits longer for something that must happen."""
 
 Plain = tuple[bytes | None, bytes | None, Headers, int]
