@@ -87,6 +87,7 @@ def reading_of(task: PartitionTask) -> Reading:
         counts=processor.tally.to_dict(),
         bad_events=dict(processor.bad_events),
         preset=params.preset,
+        control=params.control,
         learning=params.learning,
         d=params.d,
         features=processor.config.events.columns,

@@ -56,6 +56,7 @@ def reading(**changes: Any) -> Reading:
         "counts": Tally().to_dict(),
         "bad_events": {},
         "preset": "plus",
+        "control": "fpr",
         "learning": True,
         "d": 2,
         "features": None,
