@@ -103,7 +103,7 @@ class KafkaBackend:
         self._schemas = Schemas(settings)
         self._config = section.config(settings.topic_names())
         self._orphans = OrphanWatch()  # remembers over sessions how often it made this worker leave the group
-        self.worker_name = section.slot
+        self.worker_name = section.worker_name
         self.transaction_timeout_ms = section.transaction_timeout_ms
 
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
@@ -118,7 +118,8 @@ class KafkaBackend:
         return KafkaStateReader(self._config)
 
     def open_sole_member(self) -> Broker:
-        return self._schemas.in_broker(KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False)))
+        config = replace(self._config, worker_name=TOOL_NAME, static_membership=False)
+        return self._schemas.in_broker(KafkaBroker(config))
 
     def remove_dead_workers(self) -> None:
         dismiss(self._config)

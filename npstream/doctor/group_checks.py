@@ -1,4 +1,4 @@
-"""What can be said of a group on any broker: its positions, its checkpoints, and whether its events can be read."""
+"""What is checked of a group on any broker: its positions, its checkpoints, and whether its events can be read."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -59,13 +59,13 @@ def size_problems(config: PartitionConfig) -> list[str]:
     found = sizes_of(config)
     if found.snapshot <= SNAPSHOT_MAX_BYTES:
         return []
-    told = f"a snapshot would take {_mb(found.snapshot)}, at most {_mb(SNAPSHOT_MAX_BYTES)} is allowed"
+    problem = f"a snapshot would take {_mb(found.snapshot)}, at most {_mb(SNAPSHOT_MAX_BYTES)} is allowed"
     room = SNAPSHOT_MAX_BYTES - (found.snapshot - found.buffer)
     if room > 0:
         most = room // _entry_bytes(config)
-        return [f"labels.buffer_max: {config.labels.buffer_max} observations: {told}; lower it to {most} or less"]
+        return [f"labels.buffer_max: {config.labels.buffer_max} observations: {problem}; lower it to {most} or less"]
     params = config.params
-    return [f"model.D: {params.D} units of {params.d} features: {told}; lower D or d"]
+    return [f"model.D: {params.D} units of {params.d} features: {problem}; lower D or d"]
 
 
 def _entry_bytes(config: PartitionConfig) -> int:

@@ -10,7 +10,7 @@ from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 
 _YOUNG_MAX = 50_000
-"""New objects before the collector looks: some batches. The default of 700 looks a dozen times per batch, in vain."""
+"""New objects before the collector looks: some batches. The default, 700, looks a dozen times per batch for nothing."""
 
 
 def warm_up(config: PartitionConfig) -> float:

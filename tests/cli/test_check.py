@@ -8,7 +8,7 @@ from npstream.cli.exits import OK, SETTINGS
 from tests.cli.lines import npstream
 
 _SETTINGS = """
-kafka: {{bootstrap: "localhost:1", group: g, slot: s, options: {{{option}}}}}
+kafka: {{bootstrap: "localhost:1", group: g, worker_name: s, options: {{{option}}}}}
 topics: {{events: e}}
 model: {{d: 2, tau: 0.1}}
 """

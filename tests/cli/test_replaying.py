@@ -12,7 +12,7 @@ import yaml
 from npstream import app, client
 from npstream.backend import backend_of
 from npstream.cli.exits import OK, SETTINGS
-from npstream.records import Channel, Position, Record
+from npstream.records import Position, Record
 from npstream.settings import load
 from npstream.testing import Stage
 from tests.cli.lines import ENTRY, PYTHON, SMALL, npstream, settings_file
@@ -151,7 +151,7 @@ def test_a_topic_is_read_and_left_alone(tmp_path: Path) -> None:
     (part,) = json_of("backtest", "--config", config, "--partition", "1", "--to", "10")
 
     assert committed_state(stage) == before
-    assert [found["digest"] for found in run["partitions"]] == [position.proof.chain for position in before[0]]
+    assert [found["chain"] for found in run["partitions"]] == [position.proof.chain for position in before[0]]
     assert (run["events"], part["events"]) == (400, 10)
 
 
@@ -159,7 +159,9 @@ def committed_state(stage: Stage) -> tuple[list[Position], list[Record]]:
     """All that a group has: its committed positions, and every record of its four topics."""
     with closing(backend_of(stage.settings).open_state()) as state:
         positions = [state.committed(partition) for partition in range(stage.partitions)]
-    records = [r for c in Channel for p in range(stage.partitions) for r in stage.records(c, p)]
+    records = [
+        r for c in stage.settings.topic_names().channels() for p in range(stage.partitions) for r in stage.records(c, p)
+    ]
     return [position for position in positions if position is not None], records
 
 

@@ -9,9 +9,9 @@ from tests.contracts.builders import chunks, decision, events, eventually, joine
 from tests.contracts.places import PARTITIONS, Place
 
 
-def test_a_new_topic_is_empty(log: Log) -> None:
+def test_a_new_topic_is_empty(place: Place, log: Log) -> None:
     """Partition counts are those of the topic, and each partition holds nothing."""
-    assert [log.partitions(channel) for channel in Channel] == [PARTITIONS] * 4
+    assert [log.partitions(channel) for channel in place.topics.channels()] == [PARTITIONS] * 4
     assert log.ends(Channel.EVENTS, 2) == Ends(0, 0, 0)
     assert values(log, Channel.EVENTS, 2) == []
 

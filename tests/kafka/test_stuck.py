@@ -10,7 +10,7 @@ from tests.contracts.builders import events, eventually
 from tests.contracts.places import PARTITIONS, KafkaPlace
 
 EVENTS = (Channel.EVENTS, 0)
-PLACES = [(channel, partition) for channel in Channel for partition in range(PARTITIONS)]
+PLACES = [(channel, partition) for channel in tuple(Channel)[:4] for partition in range(PARTITIONS)]
 
 
 def test_the_threshold_is_the_transaction_timeout_and_the_brokers_check() -> None:

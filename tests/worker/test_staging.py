@@ -58,9 +58,9 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
     lines: list[str] = []
     honest = PartitionTask.process
 
-    def process(self: PartitionTask, records: list[Record]) -> Step:
+    def process(self: PartitionTask, records: list[Record], labels: Sequence[Record]) -> Step:
         lines.append(f"process {len(records)}")
-        return honest(self, records)
+        return honest(self, records, labels)
 
     monkeypatch.setattr(PartitionTask, "process", process)
     bench = Bench(tmp_path / "log.db")
