@@ -139,24 +139,25 @@ def redrive(
     rate: float | None,
     as_json: bool,
 ) -> None:
-    """Send dead letters back to the end of the events topic."""
+    """Send dead letters back to the end of the topic they came from: events, or labels."""
     settings = load_settings(config, assignments)
 
     from npstream.history.dead_letters import chosen, paced
     from npstream.history.dead_letters import redrive as send_back
 
-    topic = settings.topic_names().events
+    topics = settings.topic_names()
     with _opened(settings, only, reasons, begin, end) as (log, choice):
         pace = paced(None if dry_run else rate, time.monotonic, time.sleep)
         chunk = _CHUNK if rate is None else max(1, min(_CHUNK, int(rate / 20)))
-        found = send_back(log, topic, chosen(log, choice), dry_run=dry_run, pace=pace, chunk=chunk)
+        found = send_back(log, topics, chosen(log, choice), dry_run=dry_run, pace=pace, chunk=chunk)
     if as_json:
         partitions = {str(partition): count for partition, count in found.by_partition.items()}
         counts = {"dry_run": dry_run, "sent": found.sent, "foreign": found.foreign, "truncated": found.truncated}
         echo_json({**counts, "partitions": partitions})
         return
+    where = topics.events if topics.labels is None else f"{topics.events} and {topics.labels}"
     click.echo(
-        f"{'would send' if dry_run else 'sent'} {plural(found.sent, 'event')} to the end of {topic}; order is not kept"
+        f"{'would send' if dry_run else 'sent'} {plural(found.sent, 'event')} to the end of {where}; order is not kept"
     )
     if found.foreign:
         click.echo(f"left out {found.foreign} that came from another topic")

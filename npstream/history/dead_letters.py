@@ -1,4 +1,4 @@
-"""Dead letters, from outside: choose, show, and send them back to the end of the events topic."""
+"""Dead letters, from outside: choose, show, and send them back to the end of the topic they came from."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.port import Log
-from npstream.records import Channel, Headers
+from npstream.records import Channel, Headers, Topics
 from npstream.report.page import text_table
 
 _VALUE_SHOWN = 60
@@ -77,9 +77,15 @@ class Redriven:
 
 
 def redrive(
-    log: Log, topic: str, dead_letters: Iterable[DeadLetter], *, dry_run: bool, pace: Callable[[int], None], chunk: int
+    log: Log,
+    topics: Topics,
+    dead_letters: Iterable[DeadLetter],
+    *,
+    dry_run: bool,
+    pace: Callable[[int], None],
+    chunk: int,
 ) -> Redriven:
-    """Append each event as it was first sent, without our headers, to the partition it came from.
+    """Append each event or label as it was first sent, without our headers, to the topic and partition it came from.
 
     Order is not kept: they come after everything that followed them. After every
     `chunk` of them `pace` gets how many were sent so far and may wait.
@@ -87,27 +93,29 @@ def redrive(
     sent, foreign, truncated = 0, 0, 0
     by_partition: Counter[int] = Counter()
     own = iter(dead_letters)
+    channels = {topics.events: Channel.EVENTS, topics.labels: Channel.LABELS}
     while few := list(islice(own, chunk)):
-        for partition, records in _events(few, topic).items():
-            if not dry_run:
-                log.append(Channel.EVENTS, partition, records)
-            by_partition[partition] += len(records)
-        foreign += sum(dead_letter.topic != topic for dead_letter in few)
-        truncated += sum(dead_letter.topic == topic and dead_letter.truncated is not None for dead_letter in few)
+        for (topic, partition), records in _whole(few).items():
+            if topic in channels:
+                if not dry_run:
+                    log.append(channels[topic], partition, records)
+                by_partition[partition] += len(records)
+        foreign += sum(dead_letter.topic not in channels for dead_letter in few)
+        truncated += sum(dead_letter.topic in channels and dead_letter.truncated is not None for dead_letter in few)
         sent = by_partition.total()
         pace(sent)
     return Redriven(sent, foreign, truncated, dict(sorted(by_partition.items())))
 
 
-def _events(
-    dead_letters: Sequence[DeadLetter], topic: str
-) -> dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]]:
-    """The whole events in the dead letters of one topic, by the partition each came from, in order."""
-    found: dict[int, list[tuple[bytes | None, bytes | None, Headers, int]]] = {}
+def _whole(
+    dead_letters: Sequence[DeadLetter],
+) -> dict[tuple[str, int], list[tuple[bytes | None, bytes | None, Headers, int]]]:
+    """What is whole in the dead letters, by the topic and partition each came from, in order."""
+    found: dict[tuple[str, int], list[tuple[bytes | None, bytes | None, Headers, int]]] = {}
     for dead_letter in dead_letters:
-        if dead_letter.topic == topic and dead_letter.truncated is None:
+        if dead_letter.truncated is None:
             event = (dead_letter.key, dead_letter.value, dead_letter.headers, dead_letter.timestamp_ms)
-            found.setdefault(dead_letter.partition, []).append(event)
+            found.setdefault((dead_letter.topic, dead_letter.partition), []).append(event)
     return found
 
 

@@ -48,6 +48,14 @@ def event_offset(headers: Headers) -> int:
     return int(text) if text is not None and text.isdigit() and len(text) <= _DIGITS_MAX else -1
 
 
+def _order(headers: Headers) -> tuple[int, int]:
+    """By this the records of one pass increase: several bad labels may come before one event, each has its own offset."""
+    found = event_offset(headers)
+    if not headers or headers[-1][0] != BEFORE_HEADER:
+        return found, 2**63
+    return found, event_offset(headers[:-1])
+
+
 def published(
     log: Log, channel: Channel, partition: int, begin: int, end: int, resets: Sequence[Reset]
 ) -> Iterator[Published]:
@@ -65,12 +73,12 @@ def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequ
         return [_Pass(_bisect(log, channel, partition, begin), ends.stable, 2**63)]
     runs: list[tuple[int, int]] = []  # (log offset, input offset) of the first record of each run
     left = list(resets)
-    last = -1
+    last = -1, 0
     for record in log.read(channel, partition, ends.begin, ends.stable):
-        found = event_offset(record.headers)
-        if not runs or (found <= last and _explained(found, last, left)):
+        place = found, _ = _order(record.headers)
+        if not runs or (place <= last and _explained(found, last[0], left)):
             runs.append((record.offset, found))
-        last = found if found >= 0 else last
+        last = place if found >= 0 else last
     if not runs:
         return []
     bounds = [*(first for first, _ in runs[1:]), ends.stable]

@@ -38,6 +38,7 @@ class View:
 
     assignment: Assignment | None = None
     topic_id: str | None = None
+    label_topic_id: str | None = None
     partitions: int | None = None
     served: int | None = None
 
@@ -74,7 +75,8 @@ class GroupView:
         try:
             found = described(self._admin, self._topics, _ASK_S)
             counts = [found[name][1] for name in self._topics.names()]
-            return View(self._assignment(), found[self._topics.events][0], counts[0], min(counts))
+            labels = None if self._topics.labels is None else found[self._topics.labels][0]
+            return View(self._assignment(), found[self._topics.events][0], labels, counts[0], min(counts))
         except Exception:
             return View()  # out of reach or not allowed: other calls say so louder
 

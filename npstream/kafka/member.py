@@ -50,7 +50,7 @@ class Member:
         self._admin = new_admin(common_settings(config), self._sink)
         self._view = GroupView(self._admin, config.group, config.topics)
         self._orphans = orphans
-        self._topic_id = ""
+        self._topic_ids: dict[str, str] = {}
         self._waiting: set[int] = set()
         self._member_id: str | None = None
         self._listener: Listener | None = None
@@ -67,7 +67,9 @@ class Member:
     def subscribe(self, listener: Listener) -> None:
         """Join the group; assignments come inside `poll`."""
         self._listener = listener
-        self._topic_id = topic_id(self._admin, self._topic, self._config, self._sink)
+        for topic in (self._topic, self._config.topics.labels):
+            if topic is not None:
+                self._topic_ids[topic] = topic_id(self._admin, topic, self._config, self._sink)
         with translated("joining the group", self._config):
             self._consumer.subscribe(
                 [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
@@ -121,11 +123,13 @@ class Member:
         view = self._view.news(time.monotonic())
         if view is None:
             return
-        if view.topic_id and self._topic_id and view.topic_id != self._topic_id:
-            raise Retryable(
-                f"topic {self._topic!r} was deleted and created again: what its offsets mean has changed, so every "
-                "partition is looked at again"
-            )
+        for topic, seen in ((self._topic, view.topic_id), (self._config.topics.labels, view.label_topic_id)):
+            known = self._topic_ids.get(topic or "")
+            if seen and known and seen != known:
+                raise Retryable(
+                    f"topic {topic!r} was deleted and created again: what its offsets mean has changed, so every "
+                    "partition is looked at again"
+                )
         self._maybe_rejoin(view)
         self._take_up(view)
 

@@ -358,15 +358,153 @@ def _labelled_batch_counts_once() -> None:
     _replace(process_labelled, (PartitionProcessor, "_process_labelled"))
 
 
+def _labels_before_any_event() -> None:
+    from npstream.codec.event import Kind
+    from npstream.partition import processor
+
+    _replace(tuple(Kind), (processor, "DECIDED"))
+
+
+def _labels_marked_too_late() -> None:
+    from npstream.partition.merges import Marks
+
+    def before_each(self: Any, events: int) -> Any:
+        return None if self._begin is None else [([self._begin] + [n for _, n in self._reached])[-1]] * events
+
+    _replace(before_each, (Marks, "before_each"))
+
+
+def _labels_taken_again() -> None:
+    from collections import deque
+
+    from npstream.partition.merges import DueLabels
+
+    honest = DueLabels.__init__
+
+    def init(self: Any, merges: Any, decoder: Any, next_label: Any) -> None:
+        honest(self, merges, decoder, next_label)
+        self._left = deque(merges)
+
+    _replace(init, (DueLabels, "__init__"))
+
+
+def _merge_up_to_the_cap() -> None:
+    from npstream.errors import BadEvent
+    from npstream.partition.processor import PartitionProcessor
+
+    honest = PartitionProcessor._learn_labels
+
+    def learn(self: Any, plan: Any, due: Any, *rest: Any) -> Any:
+        halted = honest(self, plan, due, *rest)
+        if halted is not None:
+            first_bad = next(i for i, (_, label) in enumerate(due) if isinstance(label, BadEvent))
+            honest(self, plan, due[:first_bad], *rest)
+        return halted
+
+    _replace(learn, (PartitionProcessor, "_learn_labels"))
+
+
+def _position_without_merges() -> None:
+    from npstream.worker.partition_task import PartitionTask
+
+    honest = PartitionTask._share
+
+    def share(self: Any, *arguments: Any, **named: Any) -> Any:
+        made = honest(self, *arguments, **named)
+        labels = made.position.labels
+        return replace(made, position=replace(made.position, labels=labels and replace(labels, merges=())))
+
+    _replace(share, (PartitionTask, "_share"))
+
+
+def _replay_without_merges() -> None:
+    from npstream.worker.partition_task import PartitionTask
+
+    honest = PartitionTask.replay
+
+    def replay(self: Any, records: Any) -> Any:
+        self._recorded = ()
+        return honest(self, records)
+
+    _replace(replay, (PartitionTask, "replay"))
+
+
+def _labels_of_the_batch_are_dropped() -> None:
+    from npstream.worker.session import Session
+
+    honest = Session._labels
+
+    def labels(self: Any, live: Any) -> Any:
+        return {partition: found[1:] for partition, found in honest(self, live).items()}
+
+    _replace(labels, (Session, "_labels"))
+
+
+def _merges_without_end() -> None:
+    from npstream.worker.partition_task import PartitionTask
+
+    _replace(lambda self, pointer: False, (PartitionTask, "_has_many_merges"))
+
+
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _FAST_CODEC = "tests/codec/test_fast_paths.py"
 _FAULTS = "tests/kafka/test_faults.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
 _STAGING = "tests/worker/test_staging.py"
+_MERGES = "tests/partition/test_merges.py"
+_LABELS = "tests/worker/test_labels_topic.py"
 _FAILED = "tests/contracts/test_committing.py::test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it"
 
 MUTANTS = {
+    "labels_before_any_event": Mutant(
+        "labels of a topic are learned before whatever event comes next",
+        _labels_before_any_event,
+        f"{_MERGES}::test_labels_wait_for_an_observation",
+        "assert",
+    ),
+    "labels_marked_too_late": Mutant(
+        "decisions name the labels of their whole batch",
+        _labels_marked_too_late,
+        f"{_MERGES}::test_the_decisions_record_the_merge",
+        "assert",
+    ),
+    "labels_taken_again": Mutant(
+        "a merge that was taken is taken again with the next batch",
+        _labels_taken_again,
+        f"{_MERGES}::test_any_merge_gives_the_same_however_it_is_batched",
+        "assert",
+    ),
+    "merge_up_to_the_cap": Mutant(
+        "a merge is learned up to the label that meets the cap on dead letters",
+        _merge_up_to_the_cap,
+        f"{_MERGES}::test_the_cap_on_dead_letters_takes_a_merge_as_a_whole_or_not_at_all",
+        "assert",
+    ),
+    "position_without_merges": Mutant(
+        "the committed position does not say how labels were merged",
+        _position_without_merges,
+        f"{_LABELS}::test_a_crash_is_replayed_with_the_recorded_merge[6]",
+        "assert",
+    ),
+    "replay_without_merges": Mutant(
+        "a replay learns no labels",
+        _replay_without_merges,
+        f"{_LABELS}::test_a_crash_is_replayed_with_the_recorded_merge[6]",
+        "replay to offset|assert",
+    ),
+    "labels_of_the_batch_are_dropped": Mutant(
+        "the first label of each merge is passed over",
+        _labels_of_the_batch_are_dropped,
+        f"{_LABELS}::test_an_undisturbed_run_publishes_its_merge",
+        "assert",
+    ),
+    "merges_without_end": Mutant(
+        "the committed position grows with every merge",
+        _merges_without_end,
+        f"{_LABELS}::test_many_merges_make_a_checkpoint_due",
+        "assert",
+    ),
     "read_uncommitted": Mutant(
         "positions and events are read without waiting for undecided transactions",
         _read_uncommitted,
