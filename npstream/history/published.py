@@ -49,7 +49,7 @@ def event_offset(headers: Headers) -> int:
 
 
 def _order(headers: Headers) -> tuple[int, int]:
-    """By this the records of one pass increase: several bad labels may come before one event, each has its own offset."""
+    """Records of one pass increase by this: several bad labels, each with its own offset, may come before one event."""
     found = event_offset(headers)
     if not headers or headers[-1][0] != BEFORE_HEADER:
         return found, 2**63
