@@ -52,7 +52,7 @@ def test_topic_export_and_live_run_have_one_digest_and_the_group_stays_untouched
 
     assert before[0] is not None
     assert topic["digest"] == exported["digest"]
-    assert topic["partitions"][0]["digest"] == before[0].proof.chain
+    assert topic["partitions"][0]["chain"] == before[0].proof.chain
     assert one.positions() == before
 
 
