@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
-from npstream.errors import Fatal, Retryable, StateCorrupt, plural
+from npstream.errors import Fatal, Retryable, StateCorrupt, UsageError, plural
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
 from npstream.kafka.dismissal import dismiss
 from npstream.kafka.orphans import OrphanWatch
+from npstream.kafka.router import Router
 from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
@@ -63,6 +64,9 @@ class Backend(Protocol):
 
     def open_sole_member(self) -> Broker:
         """The broker of a tool that joins the empty group; it leaves no member behind."""
+
+    def open_router(self, source: str) -> Router:
+        """What copies labels from another topic. Raises `UsageError` where there is no labels topic, or no Kafka."""
 
     def remove_dead_workers(self) -> None:
         """End the membership of workers that an operator says are gone."""
@@ -120,6 +124,13 @@ class KafkaBackend:
     def open_sole_member(self) -> Broker:
         config = replace(self._config, worker_name=TOOL_NAME, static_membership=False)
         return self._schemas.in_broker(KafkaBroker(config))
+
+    def open_router(self, source: str) -> Router:
+        if self._config.topics.labels is None:
+            raise UsageError("labels.topic is not given: name the topic that labels are to be copied to")
+        if source in self._config.topics.names():
+            raise UsageError(f"--source {source}: is one of this group's own topics")
+        return Router(self._config, source, logging.getLogger("npstream.kafka"))
 
     def remove_dead_workers(self) -> None:
         dismiss(self._config)
@@ -185,6 +196,11 @@ class EmbeddedBackend:
 
     def open_sole_member(self) -> Broker:
         return self._schemas.in_broker(EmbeddedBroker(self._path, self._topics, self._section.group))
+
+    def open_router(self, source: str) -> Router:
+        raise UsageError(
+            "route-labels copies between topics of a Kafka cluster: write labels to the embedded log itself"
+        )
 
     def remove_dead_workers(self) -> None:
         pass

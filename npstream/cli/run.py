@@ -40,7 +40,7 @@ def run(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
 
     configure(settings.log.level, settings.log.format, sys.stdout, time.monotonic, backend_of(settings).secrets())
     stop = threading.Event()
-    _stop_on_signals(stop)
+    stop_on_signals(stop)
     dashboard = app.build_dashboard(settings)
     if dashboard is None:
         _work(settings, stop, Observer(), None)
@@ -71,7 +71,9 @@ def _work(settings: "Settings", stop: threading.Event, observer: "Observer", pag
     app.build_worker(settings, stop, observer).run()
 
 
-def _stop_on_signals(stop: threading.Event) -> None:
+def stop_on_signals(stop: threading.Event) -> None:
+    """Set the flag at SIGTERM and SIGINT."""
+
     def handle(_number: int, _frame: FrameType | None) -> None:
         stop.set()  # A handler may only set a flag: raising inside the client loses records.
 

@@ -1,0 +1,60 @@
+"""`npstream route-labels`: copy labels from a topic that is keyed otherwise."""
+
+import threading
+from pathlib import Path
+
+import click
+
+from npstream.cli.options import load_settings, settings_options
+from npstream.cli.run import stop_on_signals
+from npstream.errors import UsageError
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  npstream route-labels --config config/kafka.yaml --source verdicts --key card.id
+  npstream route-labels --config config/kafka.yaml --source verdicts --broadcast
+
+\b
+Copies each record as it is, with the event's key, to labels.topic, in transactions: a crash
+loses and doubles nothing. Run one for each group; a second one fences the first.
+Exit codes: 0 stopped; 2 cannot be used here; 3 settings refused; 4 brokers, rights or topics;
+5 labels were deleted before they were copied."""
+)
+@settings_options()
+@click.option("--source", required=True, help="Topic to copy labels from.")
+@click.option("--key", help="Path of the event's key in a label; without: the key of its record.")
+@click.option("--broadcast", is_flag=True, help="Copy each label to all partitions, where it has only the event's id.")
+@click.option("--until-end", is_flag=True, help="Stop when everything that is there has been copied.")
+def route_labels(
+    config: Path, assignments: tuple[str, ...], source: str, key: str | None, broadcast: bool, until_end: bool
+) -> None:
+    """Copy labels to labels.topic, by the key of their events or to all partitions, exactly once."""
+    settings = load_settings(config, assignments)
+
+    from npstream.backend import backend_of
+    from npstream.codec.features import steps_of
+    from npstream.kafka.router import by_key, to_all
+
+    if broadcast and key is not None:
+        raise UsageError("--key and --broadcast: give one of them")
+    try:
+        path = None if key is None else steps_of(key)
+    except ValueError as error:
+        raise UsageError(f"--key: {error}") from None
+    stop = threading.Event()
+    stop_on_signals(stop)
+    router = backend_of(settings).open_router(source)
+    copied = 0
+    try:
+        count = router.open()
+        place = to_all(count) if broadcast else by_key(count, path)
+        while not stop.is_set():
+            read = router.turn(place)
+            copied += read
+            if until_end and not read and router.at_end:
+                break
+    finally:
+        router.close()
+    click.echo(f"{copied} labels copied from {source} to {settings.labels.topic}")
