@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from npstream.cli.options import load_settings, settings_options
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json
 from npstream.cli.run import stop_on_signals
 from npstream.errors import UsageError
 
@@ -27,8 +28,15 @@ Exit codes: 0 stopped; 2 cannot be used here; 3 settings refused; 4 brokers, rig
 @click.option("--key", help="Path of the event's key in a label; without: the key of its record.")
 @click.option("--broadcast", is_flag=True, help="Copy each label to all partitions, where it has only the event's id.")
 @click.option("--until-end", is_flag=True, help="Stop when everything that is there has been copied.")
+@json_option
 def route_labels(
-    config: Path, assignments: tuple[str, ...], source: str, key: str | None, broadcast: bool, until_end: bool
+    config: Path,
+    assignments: tuple[str, ...],
+    source: str,
+    key: str | None,
+    broadcast: bool,
+    until_end: bool,
+    as_json: bool,
 ) -> None:
     """Copy labels to labels.topic, by the key of their events or to all partitions, exactly once."""
     settings = load_settings(config, assignments)
@@ -57,4 +65,7 @@ def route_labels(
                 break
     finally:
         router.close()
-    click.echo(f"{copied} labels copied from {source} to {settings.labels.topic}")
+    if as_json:
+        echo_json({"source": source, "topic": settings.labels.topic, "copied": copied})
+    else:
+        click.echo(f"{copied} labels copied from {source} to {settings.labels.topic}")

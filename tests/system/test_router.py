@@ -13,7 +13,7 @@ import yaml
 
 from npstream.codec.murmur2 import partition_for
 from npstream.kafka import KafkaConfig, KafkaLog
-from npstream.records import Channel, Topics
+from npstream.records import Channel
 from tests.broker import Kafka, create_topics
 from tests.system import patience
 
@@ -30,7 +30,7 @@ class Routed:
             *(prefix + name for name in ("events", "decisions", "dead", "checkpoints")), f"{prefix}labels"
         )
         create_topics(bootstrap, {self.source: SOURCES, **dict.fromkeys(self.topics.names(), PARTITIONS)})
-        foreign = Topics(self.source, *self.topics.names()[1:])
+        foreign = replace(self.topics, events=self.source, labels=None)
         self.foreign = KafkaLog(KafkaConfig(bootstrap, f"{prefix}feed", "feed", foreign))
         self.log = KafkaLog(KafkaConfig(bootstrap, f"{prefix}g", "log", self.topics))
         self._file, self._log = folder / "settings.yaml", folder / "router.log"
