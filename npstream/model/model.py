@@ -94,10 +94,10 @@ class Model:
         are trusted.
         """
         outcome = empty_outcome(operations.code.size)
-        owned = Operations._make(owned(column) for column in operations)
+        columns = Operations._make(owned(column) for column in operations)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
-            kernel.run(owned, decided, self._kernel_params, self._rule, self._state, self._work, outcome)
+            kernel.run(columns, decided, self._kernel_params, self._rule, self._state, self._work, outcome)
         return outcome
 
     def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:
