@@ -23,11 +23,15 @@ from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import JOINING, Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
 from npstream.partition.joining import CLOCK, EVENTS, EventColumns, Planned, Rules
+from npstream.partition.journal import Journal
 from npstream.partition.operations import columns_of, decisions_of, new_state, operations_of, rules_of
 from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.records import Output, Proof, Record
+
+_SMALL_BYTES = 256
+"""Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class PartitionProcessor:
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
         self._chain = Chain()
+        self._journal = Journal()
         self._clock_ms = -1
         self._cap = DeadLetterCap(config.dead_letter_cap)
         self._adopt(config)
@@ -131,9 +136,14 @@ class PartitionProcessor:
         batch = columns_of(records, decoded, self.address[1], self.partition)
         parts, events = list[tuple[Outcome, Ints]](), list[int]()
         for planned in self._planned(batch, self._rules):
-            parts.append((self.model.run(planned.operations, self.pending.decided), planned.deciding))
+            parts.append((self._run(planned), planned.deciding))
             events += planned.events.tolist()
         return self._publish(records, decoded, decisions_of(parts), events)
+
+    def _run(self, planned: Planned) -> Outcome:
+        outcome = self.model.run(planned.operations, self.pending.decided)
+        self._journal.extend(planned.operations, outcome)
+        return outcome
 
     def _planned(self, batch: EventColumns, rules: Rules) -> Iterator[Planned]:
         """What a batch asks for, in parts; counters and event time are right when all are taken."""
@@ -159,9 +169,13 @@ class PartitionProcessor:
         return [output for event in sorted(by_event) for output in by_event[event]]
 
     def proof(self) -> Proof:
-        """What a replay to `next_offset` must reproduce."""
-        digest = blake2b(self.model.to_bytes(), digest_size=16)
-        digest.update(orjson.dumps([self._meta(), len(self.pending)]))
+        """What a replay to `next_offset` must reproduce.
+
+        Made for every transaction, so it must not cost what the state costs: what was learned stands for the weights.
+        """
+        small = [array.tobytes() for array in self.model.arrays().values() if array.nbytes <= _SMALL_BYTES]
+        counters = orjson.dumps([self._meta(), len(self.pending), self._journal.hexdigest()])
+        digest = blake2b(b"".join([*small, counters]), digest_size=16)
         return Proof(self._chain.count, self._chain.hexdigest(), digest.hexdigest())
 
     def _meta(self) -> dict[str, Any]:
@@ -185,7 +199,12 @@ class PartitionProcessor:
             next_offset=self.next_offset,
             params=self.config.to_dict(),
             meta={**self._meta(), "chain": digest.hex()},
-            blobs={"model": self.model.to_bytes(), **self.pending.dump(), "open_block": open_block},
+            blobs={
+                "model": self.model.to_bytes(),
+                **self.pending.dump(),
+                "open_block": open_block,
+                "journal": self._journal.dump(),
+            },
             topic_id=self.topic_id,
         )
 
@@ -204,6 +223,7 @@ class PartitionProcessor:
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
+            processor._journal = Journal.load(snapshot.blobs["journal"])
         except (KeyError, TypeError, ValueError, StateCorrupt, SettingsError) as error:
             raise StateCorrupt(
                 f"{snapshot.topic}/{snapshot.partition}: checkpoint at offset {snapshot.next_offset} is not usable "
@@ -218,6 +238,6 @@ class PartitionProcessor:
             # What will have no room leaves by the rules under which it waited.
             nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
             for planned in self._planned(nothing, self._rules._replace(limit=config.labels.buffer_max)):
-                self.model.run(planned.operations, self.pending.decided)
+                self._run(planned)
             self.pending = Pending.load(config.labels, config.params.d, self.pending.dump())
         self._adopt(config)

@@ -349,6 +349,32 @@ def _walked_labels_without_sign() -> None:
     _replace(walked, (JsonDecoder, "_walked"))
 
 
+def _journal_without_features() -> None:
+    from npstream.partition.journal import Journal
+
+    honest = Journal.extend
+
+    def extend(self: Any, operations: Any, outcome: Any) -> None:
+        honest(self, operations._replace(x=operations.x * 0), outcome)
+
+    _replace(extend, (Journal, "extend"))
+
+
+def _any_snapshot_will_do() -> None:
+    from npstream import state
+    from npstream.codec import snapshot
+
+    class Agreeable(str):
+        __slots__ = ()
+
+        def __ne__(self, other: object) -> bool:
+            return False
+
+        __hash__ = str.__hash__
+
+    _replace(lambda data: Agreeable(snapshot.snapshot_digest(data)), (state, "snapshot_digest"))
+
+
 def _keys_of_neighbours() -> None:
     import numpy as np
 
@@ -486,6 +512,18 @@ MUTANTS = {
         "the compiled reader of JSON takes non-targets for targets",
         _walked_labels_without_sign,
         f"{_FAST_CODEC}::test_json_batches_for_the_compiled_reader_follow_the_rules",
+        "assert",
+    ),
+    "journal_without_features": Mutant(
+        "the proof of a state knows labels and scores, not the features that were learned",
+        _journal_without_features,
+        "tests/partition/test_journal.py::test_features_that_change_no_score_are_in_the_proof",
+        "assert",
+    ),
+    "any_snapshot_will_do": Mutant(
+        "a restore takes the snapshot it finds for the one that was committed",
+        _any_snapshot_will_do,
+        f"{_WORKER}::test_a_snapshot_with_other_weights_is_not_taken_for_the_committed_one",
         "assert",
     ),
     "keys_of_neighbours": Mutant(
