@@ -25,6 +25,8 @@ class LabelConfig:
     expire_events: int | None = None
     expire_seconds: float | None = None
     on_expiry: Literal["drop", "negative"] = "drop"
+    remembered_max: int = 4096
+    early_max: int = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

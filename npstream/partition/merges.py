@@ -5,11 +5,10 @@ otherwise: then the decision on it can say what its model had learned, and the
 decisions alone record the order in which two logs were read.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import dropwhile
 
-from npstream.codec.event import Kind
+from npstream.codec.event import EventId, Kind
 from npstream.codec.labels import Label, LabelDecoder
 from npstream.errors import BadEvent
 from npstream.records import Merge, Output, Record
@@ -18,23 +17,28 @@ DECIDED = (Kind.OBSERVATION, Kind.LABELLED)
 """Events that the model decides: labels are taken before these."""
 
 
+Due = tuple[Record, Label | BadEvent]
+"""A record of the labels topic, and what it says."""
+
+
 class DueLabels:
     """The merges that were handed over with one batch; a merge is decoded when its observation has come."""
 
     def __init__(self, merges: Iterable[Merge], decoder: LabelDecoder | None, next_label: int | None) -> None:
         self._decoder = decoder
-        self._left = deque(merge for merge in merges if next_label is None or merge.next_label > next_label)
+        self._merges = [merge for merge in merges if next_label is None or merge.next_label > next_label]
 
-    def __bool__(self) -> bool:
-        return bool(self._left)
-
-    def take(self, offset: int) -> list[tuple[Record, Label | BadEvent]]:
-        """What must be learned before the observation at `offset`, in order."""
-        found: list[tuple[Record, Label | BadEvent]] = []
-        while self._left and self._left[0].before <= offset:
-            assert self._decoder is not None, self._left[0].before
-            records = self._left.popleft().records
-            found += zip(records, self._decoder.decode(records), strict=True)
+    def before(self, events: Sequence[Record], kinds: Sequence[int]) -> dict[int, list[Due]]:
+        """What must be learned before which event of a batch, by its index; labels without an observation are left."""
+        found: dict[int, list[Due]] = {}
+        at = 0
+        for merge in self._merges:
+            while at < len(events) and (events[at].offset < merge.before or kinds[at] not in DECIDED):
+                at += 1
+            if at == len(events):
+                break
+            assert self._decoder is not None, merge.before
+            found.setdefault(at, []).extend(zip(merge.records, self._decoder.decode(merge.records), strict=True))
         return found
 
 
@@ -46,6 +50,8 @@ class Marks:
         self._reached: list[tuple[int, int]] = []
         self.merges: list[tuple[int, int]] = []
         """The offset of an observation, and the label offset that was reached before it."""
+        self.labels: list[tuple[int, EventId, int]] = []
+        """Labels to learn: the index of the event they come before, id and sign."""
         self.refused: dict[int, list[Output]] = {}
         """Dead letters of labels, by the index of the event they came before."""
 

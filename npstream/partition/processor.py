@@ -6,28 +6,34 @@ It touches only its own memory: no clock, no I/O, no randomness.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
+import numpy as np
 import orjson
 
-from npstream.codec.decisions import default_id
-from npstream.codec.decoder import Decoded, EventDecoder, Kind
-from npstream.codec.labels import Label, LabelDecoder
+from npstream.arrays import Ints
+from npstream.codec.decoder import Decoded, EventDecoder
+from npstream.codec.labels import LabelDecoder
 from npstream.codec.snapshot import Snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
-from npstream.partition.counters import Tally
+from npstream.partition.counters import JOINING, Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
-from npstream.partition.merges import DECIDED, DueLabels, Marks
-from npstream.partition.operations import Plan, all_labelled, rows_of
+from npstream.partition.joining import CLOCK, EVENTS, EventColumns, Planned, Rules
+from npstream.partition.journal import Journal
+from npstream.partition.merges import Due, DueLabels, Marks
+from npstream.partition.operations import columns_of, decisions_of, new_state, operations_of, rules_of, with_labels
 from npstream.partition.outputs import OutputBuilder
-from npstream.partition.pending import ParkedObservation, Pending, id_hash
+from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.records import Merge, Output, Proof, Record
+
+_SMALL_BYTES = 256
+"""Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class PartitionProcessor:
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
         self._chain = Chain()
+        self._journal = Journal()
         self._clock_ms = -1
         self._cap = DeadLetterCap(config.dead_letter_cap)
         self._adopt(config)
@@ -77,9 +84,7 @@ class PartitionProcessor:
         if self._cap.share != config.dead_letter_cap:
             # A new block: what the old cap let through must not be held against the new one.
             self._cap = DeadLetterCap(config.dead_letter_cap)
-        expire_s = config.labels.expire_seconds
-        # One far-future timestamp may age the waiting observations by 1% of their time, no more.
-        self._clock_step_ms = 0 if expire_s is None else max(1, int(expire_s * 10))
+        self._rules = rules_of(config.labels)
 
     @classmethod
     def cold(
@@ -124,55 +129,37 @@ class PartitionProcessor:
             return Step([], self._next_offset)
         assert records[0].offset >= self._next_offset, (self.name, records[0].offset, self._next_offset)
         decoded = self._decoder.decode(records)
-        # While something waits, an event may let it expire, so the events must be taken one by one.
-        if decoded.kinds.count(Kind.LABELLED) == len(records) and not len(self.pending) and not merges:
-            step = self._process_labelled(records, decoded)
-        else:
-            step = self._process_mixed(records, decoded, DueLabels(merges, self._label_decoder, self._next_label))
-        self._chain.extend(step.outputs)
-        self._next_offset = step.next_offset
-        return step
+        marks = Marks(self._next_label)
+        labels = DueLabels(merges, self._label_decoder, self._next_label).before(records, decoded.kinds)
+        done, halted = self._admitted(records, decoded, labels, marks)
+        outputs = self._decide(records[:done], decoded, marks)
+        self._chain.extend(outputs)
+        # Cut short by the cap: what met it is not taken, so that a raised cap goes on with it.
+        self._next_offset = records[-1].offset + 1 if halted is None else records[done].offset
+        return Step(outputs, self._next_offset, halted, tuple(marks.merges))
 
-    def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> Step:
-        """The commonest batch, every event with its label and nothing waiting: no Python step per event."""
-        n = len(records)
-        self._cap.count(n)
-        self._age(records)
-        self.tally.labels_with_event += n
-        outcome = self.model.run(all_labelled(decoded.x, decoded.score, decoded.y), self.pending.decided)
-        outputs = self._publish(records, decoded, outcome, range(n), n, Marks(self._next_label))
-        return Step(outputs, records[-1].offset + 1)
-
-    def _process_mixed(self, records: Sequence[Record], decoded: Decoded, labels: DueLabels) -> Step:
-        """Any batch, up to the record that the cap, if any, was met at."""
-        plan = Plan()  # first planned, then run: one compiled call per batch, not per event
-        done, halted, marks = len(records), None, Marks(self._next_label)
-        for event, (kind, record) in enumerate(zip(decoded.kinds, records, strict=True)):
-            if labels and kind in DECIDED and (due := labels.take(record.offset)):
-                halted = self._learn_labels(plan, due, event, record.offset, marks)
+    def _admitted(
+        self, records: Sequence[Record], decoded: Decoded, labels: Mapping[int, Sequence[Due]], marks: Marks
+    ) -> tuple[int, StateCorrupt | None]:
+        """How many records may be taken before the cap on dead letters is met, if it is, and then why to halt."""
+        before = 0
+        for event in sorted({*decoded.errors, *labels}):
+            self._cap.count(event - before)
+            before = event
+            if event in labels:
+                halted = self._admit_labels(labels[event], event, records[event].offset, marks)
                 if halted is not None:
-                    done = event
-                    break
-            if kind != Kind.BAD:
-                self._cap.count(1)
-                self._age((record,))
-                self._expire(plan)
-                self._handle(plan, event, kind, record, decoded)
+                    return event, halted
             elif self._cap.admits_one():
                 self.tally.dead_letters += 1
+                before += 1
             else:
-                # The bad event is not taken, so that a raised cap goes on with it.
-                done, halted = event, self._cap.exceeded(self.name, record.offset, decoded.errors[event].reason)
-                break
-        outcome = self.model.run(plan.operations(decoded.x, decoded.score), self.pending.decided)
-        outputs = self._publish(records, decoded, rows_of(outcome, plan.deciding), plan.events, done, marks)
-        next_offset = records[done].offset if done < len(records) else records[-1].offset + 1
-        return Step(outputs, next_offset, halted, tuple(marks.merges))
+                return event, self._cap.exceeded(self.name, records[event].offset, decoded.errors[event].reason)
+        self._cap.count(len(records) - before)
+        return len(records), None
 
-    def _learn_labels(
-        self, plan: Plan, due: Sequence[tuple[Record, Label | BadEvent]], event: int, offset: int, marks: Marks
-    ) -> StateCorrupt | None:
-        """Learn from a merge, all of it or, where the cap is met, nothing: then the reason to halt is returned."""
+    def _admit_labels(self, due: Sequence[Due], event: int, offset: int, marks: Marks) -> StateCorrupt | None:
+        """Take a merge, all of it or, where the cap is met, nothing: then the reason to halt is returned."""
         assert self.config.label_topic is not None
         assert due[0][0].offset >= (self._next_label or 0), (self.name, due[0][0].offset, self._next_label)
         cap = self._cap.copy()
@@ -188,116 +175,60 @@ class PartitionProcessor:
                 self.bad_events[label.reason, "none"] += 1
                 marks.refused.setdefault(event, []).append(self._publisher.bad_label(record, label, offset))
             else:
-                self._label(plan, id_hash(label[0]), label[1])
+                marks.labels.append((event, *label))
         self._next_label = due[-1][0].offset + 1
         marks.reach(event, offset, self._next_label)
         return None
 
-    def _handle(self, plan: Plan, event: int, kind: int, record: Record, decoded: Decoded) -> None:
-        y = int(decoded.y[event])
-        if kind == Kind.LABELLED:
-            self.tally.labels_with_event += 1
-            plan.decide_and_learn(event, y)
-        elif kind == Kind.OBSERVATION:
-            identity = decoded.ids[event]
-            key = id_hash(default_id(self.address[1], self.partition, record.offset) if identity is None else identity)
-            self._observe(plan, event, key, decoded)
-        elif kind == Kind.LABEL:
-            identity = decoded.ids[event]
-            assert identity is not None
-            self._label(plan, id_hash(identity), y)
-        else:
-            self._echo(plan, event, decoded.ids[event], y)
+    def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
+        """Take these records: one compiled call lays out what they ask for, another one does it."""
+        batch, event_of = with_labels(columns_of(records, decoded, self.address[1], self.partition), marks.labels)
+        parts, events = list[tuple[Outcome, Ints]](), list[int]()
+        for planned in self._planned(batch, self._rules):
+            parts.append((self._run(planned), planned.deciding))
+            events += (planned.events if event_of is None else event_of[planned.events]).tolist()
+        return self._publish(records, decoded, decisions_of(parts), events, marks)
 
-    def _observe(self, plan: Plan, event: int, key: bytes, decoded: Decoded) -> None:
-        early = self.pending.take_early(key)
-        if early:
-            self.tally.labels_early += 1
-            plan.decide_and_learn(event, early)
-        elif self.pending.holds(key):
-            # A producer's retry: it gets its decision, and the label will count for the first one.
-            self.tally.observations_duplicate += 1
-            plan.decide(event, -1)
-        else:
-            if self.pending.full():
-                self._let_go(plan, self.pending.evict())  # memory is bounded: the oldest counts as expired
-            slot = self.pending.park(
-                key, decoded.x[event], float(decoded.score[event]), self.tally.events, self._clock_ms
-            )
-            plan.decide(event, slot)
+    def _run(self, planned: Planned) -> Outcome:
+        outcome = self.model.run(planned.operations, self.pending.decided)
+        self._journal.extend(planned.operations, outcome)
+        return outcome
 
-    def _label(self, plan: Plan, key: bytes, y: int) -> None:
-        if self.pending.holds(key):
-            self.tally.labels_joined += 1
-            plan.learn_parked(self.pending.take(key), y)
-            return
-        fate = self.pending.fate(key)
-        if fate == "late":
-            self.tally.labels_late += 1
-        elif fate == "duplicate":
-            self.tally.labels_duplicate += 1
-        elif self.pending.keep_early(key, y):
-            self.tally.labels_orphan += 1
-
-    def _echo(self, plan: Plan, event: int, identity: str | int | None, y: int) -> None:
-        """Learn from a label that brings its features along, whether its observation still waits or not."""
-        key = None if identity is None else id_hash(identity)
-        self.tally.labels_echoed += 1
-        slot = self.pending.take(key).slot if key is not None and self.pending.holds(key) else -1
-        plan.learn_echo(event, y, slot)
-
-    def _age(self, records: Sequence[Record]) -> None:
-        """Count good events and advance the partition's own event time, never backwards, never far."""
-        self.tally.events += len(records)
-        if self._clock_step_ms:
-            for record in records:
-                ahead = record.timestamp_ms - self._clock_ms
-                if self._clock_ms < 0:
-                    self._clock_ms = max(0, record.timestamp_ms)
-                elif ahead > 0:
-                    self._clock_ms += min(ahead, self._clock_step_ms)
-
-    def _expire(self, plan: Plan) -> None:
-        for entry in self.pending.expire(self.tally.events, self._clock_ms):
-            self._let_go(plan, entry)
-
-    def _let_go(self, plan: Plan, entry: ParkedObservation) -> None:
-        self.tally.observations_expired += 1
-        if self.config.labels.on_expiry == "negative":
-            plan.learn_parked(entry, -1)
-        else:
-            plan.release(entry)
+    def _planned(self, batch: EventColumns, rules: Rules) -> Iterator[Planned]:
+        """What a batch asks for, in parts; counters and event time are right when all are taken."""
+        state = new_state(self.tally.events, self._clock_ms)
+        counts = np.zeros(len(JOINING), np.int64)
+        yield from operations_of(batch, self.pending, rules, state, counts)
+        self.tally.events, self._clock_ms = int(state[EVENTS]), int(state[CLOCK])
+        self.tally.add(counts.tolist())
 
     def _publish(
-        self,
-        records: Sequence[Record],
-        decoded: Decoded,
-        outcome: Outcome,
-        events: Sequence[int],
-        done: int,
-        marks: Marks,
+        self, records: Sequence[Record], decoded: Decoded, outcome: Outcome, events: Sequence[int], marks: Marks
     ) -> list[Output]:
         """Outputs in the order of their events: the chain, and readers, rely on it."""
         self.tally.count_decisions(outcome)
-        next_labels = marks.before_each(done)
+        next_labels = marks.before_each(len(records))
         decisions = self._publisher.decisions(records, decoded.ids, outcome, events, next_labels)
         if not decoded.errors and not marks.refused:
             return decisions
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
         for event, refused in marks.refused.items():
             by_event[event] = refused + by_event[event]
-        for event in range(done):
-            if event in decoded.errors:
-                next_label = None if next_labels is None else next_labels[event]
-                by_event[event] = outputs = self._publisher.bad(records[event], decoded, event, next_label)
-                published = self.config.on_bad_event if len(outputs) > 1 else "none"
-                self.bad_events[decoded.errors[event].reason, published] += 1
+        for event in [event for event in decoded.errors if event < len(records)]:
+            next_label = None if next_labels is None else next_labels[event]
+            by_event[event] = outputs = self._publisher.bad(records[event], decoded, event, next_label)
+            published = self.config.on_bad_event if len(outputs) > 1 else "none"
+            self.bad_events[decoded.errors[event].reason, published] += 1
         return [output for event in sorted(by_event) for output in by_event[event]]
 
     def proof(self) -> Proof:
-        """What a replay to `next_offset` must reproduce."""
-        digest = blake2b(self.model.to_bytes(), digest_size=16)
-        digest.update(orjson.dumps([self._meta(), len(self.pending)]))
+        """What a replay to `next_offset` must reproduce.
+
+        Made for every transaction, so it must not cost what the state costs: what was learned stands for the weights.
+        """
+        small = [array.tobytes() for array in self.model.arrays().values() if array.nbytes <= _SMALL_BYTES]
+        counters = orjson.dumps([self._meta(), len(self.pending), self._journal.hexdigest()])
+        digest = blake2b(b"".join([*small, counters]), digest_size=16)
         return Proof(self._chain.count, self._chain.hexdigest(), digest.hexdigest())
 
     def _meta(self) -> dict[str, Any]:
@@ -322,7 +253,12 @@ class PartitionProcessor:
             next_offset=self.next_offset,
             params=self.config.to_dict(),
             meta={**self._meta(), "chain": digest.hex(), **self._topic_meta()},
-            blobs={"model": self.model.to_bytes(), **self.pending.dump(), "open_block": open_block},
+            blobs={
+                "model": self.model.to_bytes(),
+                **self.pending.dump(),
+                "open_block": open_block,
+                "journal": self._journal.dump(),
+            },
             topic_id=self.topic_id,
         )
 
@@ -348,6 +284,7 @@ class PartitionProcessor:
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
+            processor._journal = Journal.load(snapshot.blobs["journal"])
         except (KeyError, TypeError, ValueError, StateCorrupt, SettingsError) as error:
             raise StateCorrupt(
                 f"{snapshot.topic}/{snapshot.partition}: checkpoint at offset {snapshot.next_offset} is not usable "
@@ -359,16 +296,12 @@ class PartitionProcessor:
         """Take other settings from the next event on. Raises `SettingsError` naming what cannot change."""
         self.model = self.model.with_params(config.params)
         if config.labels != self.config.labels:
-            while len(self.pending) > config.labels.buffer_max:
-                self._release_oldest()
+            # What will have no room leaves by the rules under which it waited.
+            nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
+            for planned in self._planned(nothing, self._rules._replace(limit=config.labels.buffer_max)):
+                self._run(planned)
             self.pending = Pending.load(config.labels, config.params.d, self.pending.dump())
         old, new = self.config.label_topic, config.label_topic
         self._adopt(config)
         if (None if old is None else old.name) != (None if new is None else new.name):
             self.forget_label_offset()
-
-    def _release_oldest(self) -> None:
-        plan = Plan()
-        self._let_go(plan, self.pending.evict())
-        empty = self._decoder.decode(())
-        self.model.run(plan.operations(empty.x, empty.score), self.pending.decided)

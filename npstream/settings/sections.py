@@ -160,6 +160,10 @@ class LabelsSection(Section):
     """Stop waiting after this much event time of the partition (timestamps of events, never the wall clock)."""
     on_expiry: Literal["drop", "negative"] = _RULES.labels.on_expiry
     """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
+    remembered_max: int = Field(default=_RULES.labels.remembered_max, ge=1, le=10_000_000)
+    """Ids remembered after their observation has left, to call a further label late or duplicate. 17 bytes each."""
+    early_max: int = Field(default=_RULES.labels.early_max, ge=1, le=10_000_000)
+    """Labels kept that came before their observation; the oldest is given up for a new one. 17 bytes each."""
 
     def config(self) -> LabelConfig:
         """How long the processor lets an observation wait."""

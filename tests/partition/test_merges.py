@@ -179,7 +179,7 @@ def test_a_position_keeps_its_merges(steps: list[tuple[int, int]], offset: int, 
     for events, labels in steps:
         at, label = at + events, label + labels
         made.append((at, label))
-    position = Position(at, Pointer(1, 2, 3, offset), Proof(1, "ab", "cd"), LabelPosition(saved, tuple(made)))
+    position = Position(at, Pointer(1, 2, 3, offset, "ef"), Proof(1, "ab", "cd"), LabelPosition(saved, tuple(made)))
 
     assert decode_position(at, encode_position(position)) == position
     with pytest.raises(StateCorrupt):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -15,6 +16,7 @@ from npstream.codec.murmur2 import partition_for
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel
 from tests.broker import Kafka, create_topics
+from tests.contracts.places import topics_of
 from tests.system import patience
 
 SOURCES, PARTITIONS, LABELS = 2, 3, 600
@@ -26,9 +28,7 @@ class Routed:
 
     def __init__(self, bootstrap: str, prefix: str, folder: Path) -> None:
         self.source = f"{prefix}verdicts"
-        self.topics = Topics(
-            *(prefix + name for name in ("events", "decisions", "dead", "checkpoints")), f"{prefix}labels"
-        )
+        self.topics = replace(topics_of(prefix), labels=f"{prefix}labels")
         create_topics(bootstrap, {self.source: SOURCES, **dict.fromkeys(self.topics.names(), PARTITIONS)})
         foreign = replace(self.topics, events=self.source, labels=None)
         self.foreign = KafkaLog(KafkaConfig(bootstrap, f"{prefix}feed", "feed", foreign))
