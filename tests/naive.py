@@ -532,7 +532,7 @@ class Naive:
     def share_above_zero(self) -> float:
         """In the window; a label that counts for many fills it faster than labels come."""
         known = self.n_neg if self.params.preset == "paper" else self.gate.tracked + (not self.gate.by_alarm)
-        return min(sum(self.window) / max(min(known, self.params.window), 1), 1.0)
+        return float(min(sum(self.window) / max(min(known, self.params.window), 1), 1.0))
 
     def learn_drawn_target(self) -> None:
         """One target from the uniform density over the feature range: trains the network and tables, nothing else."""

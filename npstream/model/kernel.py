@@ -150,9 +150,9 @@ def run(
         else:
             f = _score(ops, e, params, state, work)
             decision, reason = judge(f, rule, level, tally)
-        code = np.int64(-1)
+        code = -1
         if op == LEARN and slot >= 0:
-            code = np.int64(decided[slot])
+            code = int(decided[slot])
             decision = 1 if code > 0 else -1
         outcome.decision[e] = decision
         outcome.reason[e] = reason
@@ -276,7 +276,7 @@ def _learn(
         _move_gamma_stochastic(f, y, params, rule.tau, state)
     elif y < 0:
         if not rule.by_alarm:
-            for _ in range(min(np.int64(weight), state.window.size)):
+            for _ in range(int(min(weight, state.window.size))):
                 _note_hit(f, clock, state.window)
         if rule.by_alarm or weight > 0.0:
             _move_gamma(params, rule.tau, state)

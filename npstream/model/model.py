@@ -83,9 +83,7 @@ class Model:
 
     # Batches
 
-    def run(
-        self, operations: Operations, decided: npt.NDArray[np.int8], sampling: Sampling | None = None
-    ) -> Outcome:
+    def run(self, operations: Operations, decided: npt.NDArray[np.int8], sampling: Sampling | None = None) -> Outcome:
         """Run operations in order in one compiled call, the GIL released.
 
         `decided` int8[capacity] holds the published decisions of waiting

@@ -24,6 +24,8 @@ class LabelConfig:
     expire_events: int | None = None
     expire_seconds: float | None = None
     on_expiry: Literal["drop", "negative"] = "drop"
+    review: float = 0.0
+    """Share of the observations without an alarm that is to be reviewed; 0: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,10 @@ class Plan:
         self.events: list[int] = []
         self.deciding: list[int] = []
 
-    def decide(self, event: int, slot: int) -> None:
-        """Score an event that waits for its label in `slot` (-1: nobody will label it)."""
+    def decide(self, event: int, slot: int, review: int = 0) -> None:
+        """Score an event that waits for its label in `slot` (-1: nobody will label it); `review`: its code."""
         self._publish(event)
-        self._add(Op.SCORE, 0, slot, event)
+        self._add(Op.SCORE, review, slot, event)
 
     def decide_and_learn(self, event: int, y: int) -> None:
         """Score an event, then learn from the label it brings."""

@@ -1,6 +1,6 @@
 """Turns the kernel's outcome of a batch into records to publish, in the order of their events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import repeat
 from typing import cast
@@ -25,14 +25,23 @@ class OutputBuilder:
         self._topic = topic
         self._partition = partition
         self._tau = config.params.tau
+        self._review = config.labels.review
         self._on_bad_event = config.on_bad_event
         self._schema = config.decision_schema
         self._model = model_name(ALGORITHM, config.params.fingerprint(), config.events.contract)
 
     def decisions(
-        self, records: Sequence[Record], ids: Sequence[EventId | None], outcome: Outcome, events: Sequence[int]
+        self,
+        records: Sequence[Record],
+        ids: Sequence[EventId | None],
+        outcome: Outcome,
+        events: Sequence[int],
+        reviewed: Collection[int] = (),
     ) -> list[Output]:
-        """One decision for each event in `events`; row i of the outcome is for `events[i]`."""
+        """One decision for each event in `events`; row i of the outcome is for `events[i]`.
+
+        The rows in `reviewed` ask for a review.
+        """
         if not events:
             return []
         # Events come in order and once each, so as many as there are records are all of them.
@@ -40,13 +49,14 @@ class OutputBuilder:
             records, ids = [records[event] for event in events], [ids[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
-        values = encode_decisions(DecisionColumns(named, *outcome, self._tau, self._model), self._schema)
+        columns = DecisionColumns(named, *outcome, self._tau, self._model, reviewed, self._review)
+        values = encode_decisions(columns, self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
-        columns = zip(
+        fields = zip(
             repeat(Channel.DECISIONS), keys, values, many_decision_headers(offsets, headers), stamps, strict=False
         )
-        return list(map(_OUTPUT, columns))
+        return list(map(_OUTPUT, fields))
 
     def _named(self, ids: Sequence[EventId | None], offsets: Sequence[int]) -> Sequence[EventId]:
         if None not in ids:

@@ -170,9 +170,13 @@ class Pending:
 
 
 def id_hash(identity: str | int) -> bytes:
-    """The 128-bit hash an id is remembered by; the text "7" and the number 7 are different ids."""
-    text = b"s" + identity.encode() if isinstance(identity, str) else b"i%d" % identity
-    return blake2b(text, digest_size=16).digest()
+    """The 128-bit hash an id is remembered by."""
+    return blake2b(id_text(identity), digest_size=16).digest()
+
+
+def id_text(identity: str | int) -> bytes:
+    """What is hashed of an id: the text "7" and the number 7 are different ids."""
+    return b"s" + identity.encode() if isinstance(identity, str) else b"i%d" % identity
 
 
 def _columns(pending: Pending) -> list[tuple[str, npt.NDArray[Any]]]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
+import numpy as np
 import orjson
 
 from npstream.codec.decisions import default_id
 from npstream.codec.decoder import Decoded, EventDecoder, Kind
+from npstream.codec.event import EventId
 from npstream.codec.snapshot import Snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
@@ -25,6 +27,7 @@ from npstream.partition.operations import Plan, all_labelled, rows_of
 from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import ParkedObservation, Pending, id_hash
 from npstream.partition.proof import Chain
+from npstream.partition.review import ReviewSample
 from npstream.records import Output, Proof, Record
 
 
@@ -57,6 +60,7 @@ class PartitionProcessor:
         self.bad_events: Counter[tuple[str, str]] = Counter()
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
+        self.review = ReviewSample()
         self._chain = Chain()
         self._clock_ms = -1
         self._cap = DeadLetterCap(config.dead_letter_cap)
@@ -64,6 +68,7 @@ class PartitionProcessor:
 
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
+        self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
         self._decoder = EventDecoder(config.events)
         self._publisher = OutputBuilder(config, self.address[1], self.partition)
         if self._cap.share != config.dead_letter_cap:
@@ -123,8 +128,9 @@ class PartitionProcessor:
         self._cap.count(n)
         self._age(records)
         self.tally.labels_with_event += n
-        outcome = self.model.run(all_labelled(decoded.x, decoded.score, decoded.y), self.pending.decided)
-        return self._publish(records, decoded, outcome, range(n), n)
+        operations = all_labelled(decoded.x, decoded.score, decoded.y)
+        outcome = self.model.run(operations, self.pending.decided, self.review.sampling)
+        return self._publish(records, decoded, outcome, range(n), n, ())
 
     def _process_mixed(self, records: Sequence[Record], decoded: Decoded) -> tuple[list[Output], int]:
         """Any batch; returns the outputs and how many records were taken before the cap, if any, was met."""
@@ -141,8 +147,10 @@ class PartitionProcessor:
             else:
                 done = event
                 break
-        outcome = self.model.run(plan.operations(decoded.x, decoded.score), self.pending.decided)
-        return self._publish(records, decoded, rows_of(outcome, plan.deciding), plan.events, done), done
+        operations = plan.operations(decoded.x, decoded.score)
+        outcome = self.model.run(operations, self.pending.decided, self.review.sampling)
+        rows, sampled = rows_of(outcome, plan.deciding), np.flatnonzero(operations.y[plan.deciding] < -1)
+        return self._publish(records, decoded, rows, plan.events, done, sampled.tolist()), done
 
     def _handle(self, plan: Plan, event: int, kind: int, record: Record, decoded: Decoded) -> None:
         y = int(decoded.y[event])
@@ -151,8 +159,9 @@ class PartitionProcessor:
             plan.decide_and_learn(event, y)
         elif kind == Kind.OBSERVATION:
             identity = decoded.ids[event]
-            key = id_hash(default_id(self.address[1], self.partition, record.offset) if identity is None else identity)
-            self._observe(plan, event, key, decoded)
+            if identity is None:
+                identity = default_id(self.address[1], self.partition, record.offset)
+            self._observe(plan, event, identity, decoded)
         elif kind == Kind.LABEL:
             identity = decoded.ids[event]
             assert identity is not None
@@ -160,7 +169,8 @@ class PartitionProcessor:
         else:
             self._echo(plan, event, decoded.ids[event], y)
 
-    def _observe(self, plan: Plan, event: int, key: bytes, decoded: Decoded) -> None:
+    def _observe(self, plan: Plan, event: int, identity: EventId, decoded: Decoded) -> None:
+        key, review = id_hash(identity), self.review.code_of(identity)
         early = self.pending.take_early(key)
         if early:
             self.tally.labels_early += 1
@@ -168,14 +178,14 @@ class PartitionProcessor:
         elif self.pending.holds(key):
             # A producer's retry: it gets its decision, and the label will count for the first one.
             self.tally.observations_duplicate += 1
-            plan.decide(event, -1)
+            plan.decide(event, -1, review)
         else:
             if self.pending.full():
                 self._let_go(plan, self.pending.evict())  # memory is bounded: the oldest counts as expired
             slot = self.pending.park(
                 key, decoded.x[event], float(decoded.score[event]), self.tally.events, self._clock_ms
             )
-            plan.decide(event, slot)
+            plan.decide(event, slot, review)
 
     def _label(self, plan: Plan, key: bytes, y: int) -> None:
         if self.pending.holds(key):
@@ -220,11 +230,19 @@ class PartitionProcessor:
             plan.release(entry)
 
     def _publish(
-        self, records: Sequence[Record], decoded: Decoded, outcome: Outcome, events: Sequence[int], done: int
+        self,
+        records: Sequence[Record],
+        decoded: Decoded,
+        outcome: Outcome,
+        events: Sequence[int],
+        done: int,
+        sampled: Sequence[int],
     ) -> list[Output]:
         """Outputs in the order of their events: the chain, and readers, rely on it."""
         self.tally.count_decisions(outcome)
-        decisions = self._publisher.decisions(records, decoded.ids, outcome, events)
+        reviewed = frozenset(row for row in sampled if outcome.decision[row] < 0)
+        self.review.requested += len(reviewed)
+        decisions = self._publisher.decisions(records, decoded.ids, outcome, events, reviewed)
         if not decoded.errors:
             return decisions
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
@@ -247,6 +265,7 @@ class PartitionProcessor:
             "clock_ms": self._clock_ms,
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
+            **({"review": self.review.dump()} if self.review.used else {}),
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
@@ -279,6 +298,9 @@ class PartitionProcessor:
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
+            if "review" in snapshot.meta:
+                processor.review.restore(snapshot.meta["review"])
+                processor._adopt(config)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
         except (KeyError, TypeError, ValueError, StateCorrupt, SettingsError) as error:
@@ -301,4 +323,4 @@ class PartitionProcessor:
         plan = Plan()
         self._let_go(plan, self.pending.evict())
         empty = self._decoder.decode(())
-        self.model.run(plan.operations(empty.x, empty.score), self.pending.decided)
+        self.model.run(plan.operations(empty.x, empty.score), self.pending.decided, self.review.sampling)
