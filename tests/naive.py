@@ -190,7 +190,9 @@ class Gate:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
             m = 0.97 - min(7e-4 / self.params.tau, 0.07) * (1 - unspent)
-            self.q += weight / pace * step * ((score > self.q) - m * self.params.tau)
+            warm = self.tracked > min(1 / self.params.tau, 100)
+            steps = weight / pace if warm and not (weight > 1 and score > self.q) else 1.0
+            self.q += steps * step * ((score > self.q) - m * self.params.tau)
 
 
 # ------------------------------------------------------------------ features
@@ -548,7 +550,7 @@ class Naive:
 
     def descend(self, x: Vector, y: int, weight: float = 1.0) -> None:
         if self.params.preset == "paper":
-            self.sgd(self.transform(x), y, self.forward(x), min(weight, 20.0))
+            self.sgd(self.transform(x), y, self.forward(x), 1.0 if y == 1 else min(weight, 20.0))
         else:
             self.adagrad(x, y, weight)
 
@@ -570,7 +572,7 @@ class Naive:
 
     def adagrad(self, x: Vector, y: int, weight: float) -> None:
         """Logistic loss; network and tables each learn half from their common score, half from their own."""
-        mu = min(weight if y == 1 else weight * self.gamma, 20.0)
+        mu = 1.0 if y == 1 else min(weight * self.gamma, 20.0)
         z = self.transform(x)
         network, tables = self.parts(x)
         f = network + tables + self.b

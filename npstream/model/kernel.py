@@ -320,7 +320,7 @@ def _descend(f: float, y: int, weight: float, params: KernelParams, state: Model
     if params.preset == PLUS:
         _descend_plus(f, y, weight, params, state, work)
     else:
-        mu = _paper_weight(y, params, state) * min(weight, GRADIENT_MAX)
+        mu = _paper_weight(y, params, state) * (1.0 if y > 0 else min(weight, GRADIENT_MAX))
         # l^2(m) exp(m) of eqs. 14-16, written so that it cannot overflow.
         decay = exp(-abs(f))
         g = -y * mu * decay / ((1.0 + decay) * (1.0 + decay))
@@ -333,7 +333,7 @@ def _descend_plus(f: float, y: int, weight: float, params: KernelParams, state: 
 
     Jointly trained, the faster of the two leaves nothing for the other to learn; apart, neither corrects the other.
     """
-    mu = min(weight if y > 0 else weight * state.net.head[GAMMA], GRADIENT_MAX)
+    mu = 1.0 if y > 0 else min(weight * state.net.head[GAMMA], GRADIENT_MAX)
     bias = state.net.head[BIAS]
     g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
     g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)

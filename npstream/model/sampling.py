@@ -4,7 +4,11 @@ The published decision of a waiting observation has a code: 1 is an alarm, -1 no
 and not in the sample, -2 and below none but to be reviewed, one code for each share
 of reviews that was ever in force. A label counts 1 on an alarm and 1/p on a reviewed
 observation, p being the share when it was decided. On any other it counts nothing in
-rates, threshold and budget: who looked at it had a reason to. The gradient takes all.
+rates, threshold and budget: who looked at it had a reason to.
+
+The gradient of `plus` takes all labels: a reviewed non-target counts 1/p, at most 20,
+everything else 1. Targets of the sample too: missed ones are reported by others as
+well, and a mistaken verdict that counts twenty times drowns the few true ones.
 """
 
 from typing import NamedTuple
@@ -21,7 +25,7 @@ NON_TARGETS, TARGETS = range(2)
 """Its columns."""
 
 GRADIENT_MAX = 20.0
-"""Most that one label counts in the gradient."""
+"""Most that one non-target counts in the gradient."""
 
 
 class Sampling(NamedTuple):

@@ -160,8 +160,10 @@ def charge(alarm: float, weight: float, rule: Rule, level: Floats) -> None:
 def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, tally: Ints) -> None:
     """Move the threshold by one score, taken before the model learned from its event.
 
-    With a weight it moves as by so many scores, at a pace at which one label of the review sample moves it no
-    further than one false alarm does.
+    With a weight it moves as by so many scores, at a pace at which one label of the review sample moves it down by
+    no more than one step. Up it moves by one step at most: a score that was below the threshold when it was decided
+    and is above it now would otherwise throw it out of sight. In warm-up there are no alarms, and all of the sample
+    weigh the same.
     """
     tally[TRACKED] += 1
     n = tally[TRACKED]
@@ -176,4 +178,5 @@ def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, t
     step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
     target = _TARGET - min(_RESERVE / rule.tau, _RESERVE_MAX) * (1.0 - unspent)
-    level[Q] += step * (weight / pace) * (above - target * rule.tau)
+    steps = 1.0 if n <= rule.warmup or (weight > 1.0 and above > 0.0) else weight / pace
+    level[Q] += step * steps * (above - target * rule.tau)
