@@ -1,5 +1,7 @@
 """Arrays by what they hold."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,3 +10,10 @@ Ints = NDArray[np.int64]
 Features = NDArray[np.float32]
 Signs = NDArray[np.int8]
 """Labels or decisions: 1 or -1."""
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def owned(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The array, copied if it is read-only or not contiguous: for every other kind code would be compiled again."""
+    return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")

@@ -150,7 +150,8 @@ class KafkaBackend:
 
         config, topics = self._config, self._config.topics
         with closing(KafkaLog(config)) as log, closing(self.open_state()) as state:
-            patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config())
+            seeded = self._settings.start_from is not None
+            patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config(), seeded)
             found = _check_registry(self._schemas)
             found += examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
@@ -214,7 +215,8 @@ class EmbeddedBackend:
                 with progress("pages of the file", None):
                     found += check_pages(name, file.quick_check())
                 log = self._schemas.in_log(file)
-                patient = Patient(log, state, self._section.group, self._topics, self.partition_config())
+                seeded = self._settings.start_from is not None
+                patient = Patient(log, state, self._section.group, self._topics, self.partition_config(), seeded)
                 with progress("records", _count_records(log)) as advance:
                     found += examine_file(patient, how, advance)
         except StateCorrupt as error:

@@ -105,13 +105,15 @@ class Pointer:
     """Where a partition's newest snapshot is in the checkpoint topic.
 
     `offset` is the log offset of its first chunk, `chunks` how many there are,
-    `ring_place` its place in the ring, `next_offset` the input offset it resumes at.
+    `ring_place` its place in the ring, `next_offset` the input offset it resumes at,
+    `digest` that of its bytes in hex digits.
     """
 
     offset: int
     chunks: int
     ring_place: int
     next_offset: int
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from npstream.codec.chunks import join
 from npstream.codec.history import History, read_history
-from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot
+from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot, snapshot_digest
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionProcessor
 from npstream.port import Log, StateReader
@@ -19,11 +19,17 @@ from npstream.records import Channel, KeyValue, Position
 def committed_snapshot(state: StateReader, group: str, topic: str, partition: int, position: Position) -> Snapshot:
     """The snapshot that a committed position points to. Raises `StateCorrupt` when it is gone, damaged or another's."""
     chunks = state.read_checkpoint(partition, position.pointer)
-    snapshot = decode_snapshot(join(chunks))
+    data = join(chunks)
+    snapshot = decode_snapshot(data)
     found = (snapshot.group, snapshot.topic, snapshot.partition, snapshot.next_offset)
     expected = (group, topic, partition, position.pointer.next_offset)
     if found != expected:
         raise StateCorrupt(f"checkpoint {chunks[0].key.decode()}: holds {found}, the committed offset names {expected}")
+    if snapshot_digest(data) != position.pointer.digest:
+        raise StateCorrupt(
+            f"checkpoint {chunks[0].key.decode()}: its content is not what was committed with offset "
+            f"{position.next_offset}: somebody has written to the checkpoint topic"
+        )
     return snapshot
 
 

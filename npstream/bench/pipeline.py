@@ -162,7 +162,7 @@ class _Scene:
 def _replies(values: list[bytes]) -> Replies:
     """Of the size of what a worker writes."""
     proof = Proof(10**6, "0" * 32, "0" * 32)
-    position = Position(10**5, Pointer(10**4, 1, 3, 10**5 - 10**4), proof)
+    position = Position(10**5, Pointer(10**4, 1, 3, 10**5 - 10**4, "0" * 32), proof)
     return Replies(values, b"100000", encode_position(position))
 
 

@@ -7,14 +7,14 @@ partition starts over there.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npstream.codec.changes import Change, decode_change
 from npstream.codec.chunks import ChangeKey, Key, ResetKey, chunks_of, gather, join, parse_key
 from npstream.codec.resets import Reset, decode_reset
 from npstream.codec.snapshot import Snapshot, decode_snapshot
 from npstream.errors import StateCorrupt
-from npstream.records import KeyValue, Pointer
+from npstream.records import KeyValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,6 @@ class Kept:
     def next_offset(self) -> int:
         """The input offset it resumes at."""
         return self.snapshot.next_offset
-
-    @property
-    def pointer(self) -> Pointer:
-        """How a committed position would name it."""
-        return Pointer(self.offset, self.chunks, self.snapshot.ring_place, self.next_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +51,10 @@ class History:
     def birth(self) -> Change | None:
         """The record of a first start, while no reset has cut it off."""
         return self.changes[0] if self.changes and self.changes[0].is_birth else None
+
+    def without(self, offset: int) -> "History":
+        """Leaving out the snapshot at a log offset: it may look whole and not be what was committed."""
+        return replace(self, snapshots=tuple(kept for kept in self.snapshots if kept.offset != offset))
 
     def at_or_before(self, offset: int) -> Kept | None:
         """The newest snapshot from which `offset` can be reached."""

@@ -1,8 +1,8 @@
 """A partition's committed position as the metadata string of its input offset.
 
-    {"v":1,"snapshot":[offset,chunks,ring_place,next_offset],"outputs":n,"chain":"hex","state":"hex"}
+    {"v":2,"snapshot":[offset,chunks,ring_place,next_offset,"hex"],"outputs":n,"chain":"hex","state":"hex"}
 
-Compact, fixed order, about 200 of the 4096 bytes that Kafka grants. The offset
+Compact, fixed order, about 250 of the 4096 bytes that Kafka grants. The offset
 itself travels beside the string, not inside it.
 """
 
@@ -13,7 +13,7 @@ import orjson
 from npstream.errors import StateCorrupt
 from npstream.records import Pointer, Position, Proof
 
-VERSION = 1
+VERSION = 2
 METADATA_MAX = 1024
 """Brokers refuse more than 4096 bytes; ours stay far below so that no broker setting matters."""
 
@@ -23,7 +23,7 @@ _HEX = frozenset(string.hexdigits.lower())
 def encode_position(position: Position) -> str:
     """The canonical metadata string of a position."""
     pointer, proof = position.pointer, position.proof
-    snapshot = [pointer.offset, pointer.chunks, pointer.ring_place, pointer.next_offset]
+    snapshot = [pointer.offset, pointer.chunks, pointer.ring_place, pointer.next_offset, pointer.digest]
     fields = {
         "v": VERSION,
         "snapshot": snapshot,
@@ -56,11 +56,12 @@ def _position(next_offset: int, fields: dict[str, object]) -> Position:
     snapshot = fields["snapshot"]
     if not isinstance(snapshot, list):
         raise ValueError("snapshot is not a list")
-    offset, chunks, ring_place, resumes_at = map(_count, snapshot)
+    *numbers, digest = snapshot
+    offset, chunks, ring_place, resumes_at = map(_count, numbers)
     if chunks < 1 or resumes_at > next_offset:
         raise ValueError("snapshot is empty or newer than the offset")
     proof = Proof(_count(fields["outputs"]), _digest(fields["chain"]), _digest(fields["state"]))
-    return Position(next_offset, Pointer(offset, chunks, ring_place, resumes_at), proof)
+    return Position(next_offset, Pointer(offset, chunks, ring_place, resumes_at, _digest(digest)), proof)
 
 
 def _count(value: object) -> int:

@@ -2,7 +2,7 @@
 
     offset  size  content
     0       8     magic "NPSTREAM"
-    8       2     format version, now 2
+    8       2     format version, now 3
     10      2     algorithm version of the model
     12      4     length h of the header
     16      h     header: JSON with sorted keys, see below
@@ -20,6 +20,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -27,7 +28,7 @@ import orjson
 from npstream.errors import StateCorrupt
 
 MAGIC = b"NPSTREAM"
-FORMAT = 2
+FORMAT = 3
 
 _HEAD = struct.Struct("<8sHHI")
 _CRC = struct.Struct("<I")
@@ -65,6 +66,11 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     header = orjson.dumps(_header(snapshot), option=orjson.OPT_SORT_KEYS)
     body = b"".join([_HEAD.pack(MAGIC, FORMAT, snapshot.algorithm, len(header)), header, *snapshot.blobs.values()])
     return body + _CRC.pack(zlib.crc32(body))
+
+
+def snapshot_digest(data: bytes) -> str:
+    """What a committed position says of the bytes of its snapshot, so that no other ones are taken for them."""
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def decode_snapshot(data: bytes) -> Snapshot:

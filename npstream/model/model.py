@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from npstream.arrays import Floats
+from npstream.arrays import Floats, owned
 from npstream.errors import SettingsError
 from npstream.jit import DISABLED
 from npstream.model import coldstart, kernel, tables
@@ -35,8 +35,6 @@ from npstream.model.state import (
 _ALPHA_GAIN = 20.0
 # Categories have one hash in all streams, so that what one partition learned can seed another.
 _EVERY_STREAM = 2**64 - 1
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Model:
@@ -101,11 +99,11 @@ class Model:
         are trusted.
         """
         outcome = empty_outcome(operations.code.size)
-        owned = Operations._make(_owned(column) for column in operations)
+        columns = Operations._make(owned(column) for column in operations)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
             kernel.run(
-                owned,
+                columns,
                 decided,
                 sampling or self._no_sample,
                 self._kernel_params,
@@ -295,11 +293,6 @@ class Model:
     def _row(self, x: Observation) -> npt.ArrayLike:
         row = row_of(x, self.features) if isinstance(x, Mapping) else x
         return np.asarray(row).reshape(1, -1)
-
-
-def _owned(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The array, copied if it is read-only or not contiguous: every other kind would be compiled again."""
-    return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")
 
 
 def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from npstream.codec.changes import Change, encode_change
 from npstream.codec.chunks import split
-from npstream.codec.snapshot import encode_snapshot
+from npstream.codec.snapshot import encode_snapshot, snapshot_digest
 from npstream.partition.config import PartitionConfig
 from npstream.partition.processor import PartitionProcessor
 from npstream.records import Pointer, Position, Share
@@ -14,8 +14,9 @@ Pair = tuple[bytes, bytes]
 
 def snapshot_chunks(processor: PartitionProcessor, ring_place: int) -> tuple[list[Pair], Pointer]:
     """The chunks of a snapshot of the state as it is, and the pointer to them, its offset still a hole."""
-    chunks = split(encode_snapshot(processor.snapshot(ring_place)), *processor.address, ring_place)
-    return chunks, Pointer(-1, len(chunks), ring_place, processor.next_offset)
+    data = encode_snapshot(processor.snapshot(ring_place))
+    chunks = split(data, *processor.address, ring_place)
+    return chunks, Pointer(-1, len(chunks), ring_place, processor.next_offset, snapshot_digest(data))
 
 
 def change_record(processor: PartitionProcessor, old: PartitionConfig | None) -> Pair:

@@ -1,10 +1,24 @@
 """Counters of one partition: part of the state, exported as metrics, never read by a decision."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from npstream.model import Outcome, Reason
+
+JOINING = (
+    "labels_with_event",
+    "labels_joined",
+    "labels_echoed",
+    "labels_early",
+    "labels_late",
+    "labels_duplicate",
+    "labels_orphan",
+    "observations_duplicate",
+    "observations_expired",
+)
+"""The counters that compiled code adds to, in its order."""
 
 
 @dataclass(slots=True)
@@ -26,6 +40,11 @@ class Tally:
     observations_duplicate: int = 0
     observations_expired: int = 0
     dead_letters: int = 0
+
+    def add(self, counts: Sequence[int]) -> None:
+        """What joining a batch has counted, in the order of `JOINING`."""
+        for name, count in zip(JOINING, counts, strict=True):
+            setattr(self, name, getattr(self, name) + count)
 
     def to_dict(self) -> dict[str, Any]:
         """All counters by name."""

@@ -1,83 +1,83 @@
-"""The plan of a batch: which kernel operations its events ask for, in order.
+"""A batch of events on its way to the model: decoded columns in, operations out, in the order of the events."""
 
-One event asks for none (a bad one), one, or several operations (observations
-that expire when it arrives, then its own). The plan only collects; the kernel
-then runs it in one compiled call.
-"""
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from npstream.model import Op, Operations, Outcome
-from npstream.partition.pending import ParkedObservation
+from npstream.arrays import Ints, owned
+from npstream.codec.decisions import default_id
+from npstream.codec.decoder import Decoded, EventId, Kind
+from npstream.codec.digest import keys_of
+from npstream.model import Operations, Outcome
+from npstream.partition.config import LabelConfig
+from npstream.partition.joining import DECIDED, EVENT, LAID_OUT, EventColumns, Planned, Rules, join
+from npstream.partition.pending import Pending
+from npstream.records import Record
 
-
-class Plan:
-    """Collects operations; `events[i]` is decided by operation `deciding[i]`."""
-
-    def __init__(self) -> None:
-        self._code: list[int] = []
-        self._y: list[int] = []
-        self._slot: list[int] = []
-        self._event: list[int] = []
-        self._parked: list[tuple[int, ParkedObservation]] = []
-        self.events: list[int] = []
-        self.deciding: list[int] = []
-
-    def decide(self, event: int, slot: int, review: int = 0) -> None:
-        """Score an event that waits for its label in `slot` (-1: nobody will label it); `review`: its code."""
-        self._publish(event)
-        self._add(Op.SCORE, review, slot, event)
-
-    def decide_and_learn(self, event: int, y: int) -> None:
-        """Score an event, then learn from the label it brings."""
-        self._publish(event)
-        self._add(Op.SCORE_LEARN, y, -1, event)
-
-    def learn_echo(self, event: int, y: int, slot: int) -> None:
-        """Learn from features that came back with their label."""
-        self._add(Op.LEARN, y, slot, event)
-
-    def learn_parked(self, entry: ParkedObservation, y: int) -> None:
-        """Learn from an observation that waited."""
-        self._parked.append((len(self._code), entry))
-        self._add(Op.LEARN, y, entry.slot, -1)
-
-    def release(self, entry: ParkedObservation) -> None:
-        """Let an observation go that no label came for."""
-        self._parked.append((len(self._code), entry))
-        self._add(Op.RELEASE, 0, entry.slot, -1)
-
-    def _publish(self, event: int) -> None:
-        self.events.append(event)
-        self.deciding.append(len(self._code))
-
-    def _add(self, code: int, y: int, slot: int, event: int) -> None:
-        self._code.append(code)
-        self._y.append(y)
-        self._slot.append(slot)
-        self._event.append(event)
-
-    def operations(self, x: npt.NDArray[np.float32], score: npt.NDArray[np.float64]) -> Operations:
-        """The collected operations, their rows gathered from the batch's events and from parked copies."""
-        event = np.array(self._event, np.int64)
-        own = event >= 0
-        rows, scores = np.zeros((len(event), x.shape[1]), np.float32), np.zeros(len(event))
-        rows[own], scores[own] = x[event[own]], score[event[own]]
-        for index, entry in self._parked:
-            rows[index] = entry.x
-            scores[index] = entry.score
-        return Operations(
-            np.array(self._code, np.int8), rows, scores, np.array(self._y, np.int8), np.array(self._slot, np.int32)
-        )
+_ROOM = 1024
+"""Fewest operations laid out at a time: one event may let everything expire that waits."""
 
 
-def all_labelled(x: npt.NDArray[np.float32], score: npt.NDArray[np.float64], y: npt.NDArray[np.int8]) -> Operations:
-    """The plan of the commonest batch, every event with its label, without a Python step per event."""
-    n = len(y)
-    return Operations(np.full(n, Op.SCORE_LEARN, np.int8), x, score, y, np.full(n, -1, np.int32))
+def rules_of(config: LabelConfig) -> Rules:
+    """The rules of waiting as compiled code reads them."""
+    seconds = config.expire_seconds
+    return Rules(
+        expire_events=config.expire_events or 0,
+        expire_ms=np.inf if seconds is None else float(seconds * 1000),
+        negative=config.on_expiry == "negative",
+        limit=config.buffer_max,
+        # One far-future timestamp may age the waiting observations by 1% of their time, no more.
+        clock_step=0 if seconds is None else max(1, int(seconds * 10)),
+    )
 
 
-def rows_of(outcome: Outcome, operations: list[int]) -> Outcome:
-    """Those rows of an outcome, in this order."""
-    return Outcome._make(column[operations] for column in outcome)
+def new_state(events: int = 0, clock_ms: int = -1) -> Ints:
+    """Where joining begins: after so many events, at this event time."""
+    return np.array([0, -1, 0, 0, events, clock_ms], np.int64)
+
+
+def columns_of(records: Sequence[Record], decoded: Decoded, topic: str, partition: int) -> EventColumns:
+    """The first records of a decoded batch, as many as are given, with the keys of those that are joined by id."""
+    n = len(records)
+    kinds = np.array(decoded.kinds[:n], np.int8)
+    by_id = np.flatnonzero((kinds != Kind.LABELLED) & (kinds != Kind.BAD)).tolist()
+    ids = [decoded.ids[event] for event in by_id] if len(by_id) < n else decoded.ids[:n]
+    named = np.ones(n, np.bool_)
+    if None in ids:
+        for at, event in enumerate(by_id):
+            if ids[at] is None:
+                ids[at] = default_id(topic, partition, records[event].offset)
+                named[event] = kinds[event] == Kind.OBSERVATION
+    keys = np.zeros((n, 2), np.uint64)
+    if by_id:
+        keys[by_id] = keys_of(cast(Sequence[EventId], ids))
+    stamps = np.fromiter(map(itemgetter(1), records), np.int64, n)
+    y, x, score = owned(decoded.y[:n]), owned(decoded.x[:n]), owned(decoded.score[:n])
+    return EventColumns(kinds, y, keys, named, stamps, x, score)
+
+
+def operations_of(batch: EventColumns, pending: Pending, rules: Rules, state: Ints, counts: Ints) -> Iterator[Planned]:
+    """What a batch asks for, in as many parts as it takes; each must have run before the next is asked for.
+
+    `state` is a new one, and has the events so far and the event time afterwards; `counts` is that of `JOINING`.
+    """
+    n, d = batch.x.shape
+    room = max(2 * n, _ROOM)
+    while True:
+        columns = np.empty(room, np.int8), np.empty((room, d), np.float32), np.empty(room), np.empty(room, np.int8)
+        planned = Planned(Operations(*columns, np.empty(room, np.int32)), np.empty(n, np.int64), np.empty(n, np.int64))
+        state[LAID_OUT] = state[DECIDED] = 0
+        with np.errstate(over="ignore"):
+            join(batch, pending.buffer, pending.gone, pending.early, rules, state, counts, planned)
+        operations = Operations._make(column[: state[LAID_OUT]] for column in planned.operations)
+        yield Planned(operations, planned.events[: state[DECIDED]], planned.deciding[: state[DECIDED]])
+        if state[EVENT] == n and len(pending) <= rules.limit:
+            return
+
+
+def decisions_of(parts: Sequence[tuple[Outcome, Ints]]) -> Outcome:
+    """Those rows of each outcome that decide events, one after another."""
+    rows = [outcome if len(of) == len(outcome.t) else Outcome._make(c[of] for c in outcome) for outcome, of in parts]
+    return rows[0] if len(rows) == 1 else Outcome._make(map(np.concatenate, zip(*rows, strict=True)))

@@ -10,16 +10,14 @@ the one it was decided under, and the labels of the sample so far.
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from npstream.arrays import Floats
-from npstream.codec.event import EventId
+from npstream.arrays import Floats, Signs
+from npstream.codec.digest import Words, keyed_draws
 from npstream.errors import SettingsError
 from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, Sampling, no_sample
-from npstream.partition.pending import id_text
 from npstream.records import SampleLabels
 
 _SHARES_MAX = CODES - FIRST_REVIEWED
@@ -35,8 +33,7 @@ class ReviewSample:
         """Reviews asked for in decisions so far."""
         self.sampling = no_sample()
         self._code = 0
-        self._key = b""
-        self._below = 0
+        self._seed = 0
 
     @property
     def used(self) -> bool:
@@ -53,7 +50,7 @@ class ReviewSample:
             self.shares.append(share)
         self.share = share
         self._code = -(FIRST_REVIEWED + self.shares.index(share)) if share else 0
-        self._key, self._below = seed.to_bytes(8, "little"), int(share * 2**64)
+        self._seed = seed
         self.sampling = Sampling(self._weights(), self.sampling.labelled, max(1.0, tau / share) if share else 1.0)
 
     def _weights(self) -> Floats:
@@ -65,12 +62,12 @@ class ReviewSample:
             weight[row] = 1.0 / share
         return weight
 
-    def code_of(self, identity: EventId) -> int:
-        """The code of an observation that is in the sample, unless it is alarmed; 0 of the others."""
+    def codes_of(self, keys: Words) -> Signs:
+        """For the key of each observation its code, should it not be alarmed, where it is in the sample; else 0."""
         if not self._code:
-            return 0
-        drawn = blake2b(id_text(identity), digest_size=8, key=self._key).digest()
-        return self._code if int.from_bytes(drawn, "little") < self._below else 0
+            return np.zeros(len(keys), np.int8)
+        chosen = keyed_draws(keys, self._seed) < np.uint64(self.share * 2**64)
+        return np.where(chosen, self._code, 0).astype(np.int8)
 
     def labels(self) -> SampleLabels | None:
         """The labels of the sample so far; None where there never was one."""
@@ -87,12 +84,15 @@ class ReviewSample:
         labelled = self.sampling.labelled[:rows].tolist()
         return {"shares": self.shares, "labelled": labelled, "requested": self.requested}
 
-    def restore(self, dumped: Mapping[str, Any]) -> None:
-        """Go on from a dumped state. Raises ValueError when it is none."""
+    @classmethod
+    def load(cls, dumped: Mapping[str, Any]) -> Self:
+        """A sample that goes on from a dumped state once its share is adopted. Raises ValueError when it is none."""
         shares, labelled = [float(share) for share in dumped["shares"]], np.array(dumped["labelled"], np.int64)
         if not 0 < len(shares) <= _SHARES_MAX or labelled.shape != (FIRST_REVIEWED + len(shares), 2):
             raise ValueError("the review sample does not fit its shares")
         if not all(0 < share < 1 for share in shares) or labelled.min() < 0:
             raise ValueError("the review sample has a share or a count that cannot be")
-        self.shares, self.requested = shares, int(dumped["requested"])
-        self.sampling.labelled[: len(labelled)] = labelled
+        sample = cls()
+        sample.shares, sample.requested = shares, int(dumped["requested"])
+        sample.sampling.labelled[: len(labelled)] = labelled
+        return sample

@@ -155,6 +155,10 @@ class LabelsSection(Section):
     review: float = Field(default=_RULES.labels.review, ge=0, lt=1)
     """Share of the observations without an alarm that asks for a review: `"review": true` in its decision. Their labels
     count 1/share, so that rates are right though only alarms and this sample are looked at (LABELS.md). 0: none."""
+    remembered_max: int = Field(default=_RULES.labels.remembered_max, ge=1, le=10_000_000)
+    """Ids remembered after their observation has left, to call a further label late or duplicate. 17 bytes each."""
+    early_max: int = Field(default=_RULES.labels.early_max, ge=1, le=10_000_000)
+    """Labels kept that came before their observation; the oldest is given up for a new one. 17 bytes each."""
 
     def config(self) -> LabelConfig:
         """What the processor needs."""

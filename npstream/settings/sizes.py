@@ -5,14 +5,16 @@ from typing import Protocol
 
 from npstream.model.state import empty_state, named_arrays
 from npstream.partition import PartitionConfig
-from npstream.partition.pending import EARLY_MAX, GONE_MAX
 from npstream.partition.proof import BLOCK
 
 SNAPSHOT_MAX_BYTES = 64 * 2**20
 """Largest snapshot accepted: some 75 chunks in one transaction, a second or two to write and to read."""
 
-_ENTRY_BYTES = 16 + 8 + 8 + 8 + 1
-"""A waiting observation without its features: hash of the id, score, count, event time, decision."""
+_ENTRY_BYTES = 16 + 8 + 8 + 1
+"""A waiting observation without its features or score: hash of the id, count, event time, decision."""
+
+_SCORE_BYTES = 8
+"""What preset external keeps in place of features."""
 
 _REMEMBERED_BYTES = 17
 """A remembered id: its hash and a sign."""
@@ -50,7 +52,8 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     state = _state_bytes(config)
     buffer = config.labels.buffer_max * _entry_bytes(config)
     names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
-    rest = (GONE_MAX + EARLY_MAX) * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
+    remembered = config.labels.remembered_max + config.labels.early_max
+    rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
     return Sizes(state, buffer, state + buffer + rest)
 
 
@@ -69,7 +72,7 @@ def size_problems(config: PartitionConfig) -> list[str]:
 
 
 def _entry_bytes(config: PartitionConfig) -> int:
-    return _ENTRY_BYTES + 4 * config.params.d
+    return _ENTRY_BYTES + (4 * config.params.d or _SCORE_BYTES)
 
 
 def _state_bytes(config: PartitionConfig) -> int:

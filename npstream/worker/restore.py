@@ -83,7 +83,8 @@ def _find_snapshot(partition: int, state: StateReader, log: Log, origin: Origin,
     try:
         return committed_snapshot(state, origin.group, origin.topic, partition, position)
     except StateCorrupt as unreadable:
-        older = kept_history(log, origin.group, origin.topic, partition).at_or_before(position.next_offset)
+        kept = kept_history(log, origin.group, origin.topic, partition).without(position.pointer.offset)
+        older = kept.at_or_before(position.next_offset)
         if older is None:
             raise StateCorrupt(
                 f"{origin.topic}/{partition}: the checkpoint that committed offset {position.next_offset} points to "

@@ -6,8 +6,12 @@ import time
 import numpy as np
 
 from npstream.codec.decoder import EventDecoder
+from npstream.codec.digest import keys_of
 from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
+from npstream.partition.counters import JOINING
+from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
+from npstream.partition.pending import Pending
 
 _YOUNG_MAX = 50_000
 """New objects before the collector looks: some batches. The default, 700, looks a dozen times per batch for nothing."""
@@ -24,9 +28,19 @@ def warm_up(config: PartitionConfig) -> float:
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
     model.run(Operations(code, x, np.zeros(3), y, slot), np.zeros(1, np.int8))
-    EventDecoder(config.events).warm_up()
+    decoder = EventDecoder(config.events)
+    decoder.warm_up()
+    _join_nothing(config, decoder)
     _calm_collector()
     return time.monotonic() - started
+
+
+def _join_nothing(config: PartitionConfig, decoder: EventDecoder) -> None:
+    """Have the compiled code ready that joins labels, and the one that makes keys of ids."""
+    keys_of(["warm"])
+    nothing = columns_of((), decoder.decode(()), "", 0)
+    counts = np.zeros(len(JOINING), np.int64)
+    list(operations_of(nothing, Pending(config.labels, config.params.d), rules_of(config.labels), new_state(), counts))
 
 
 def _calm_collector() -> None:

@@ -58,7 +58,7 @@ def test_snapshots_and_changes_come_in_the_order_of_the_input() -> None:
     assert offsets(history) == ([10, 20], [0])
     assert history.birth == Change(0, {}, {"tau": 0.1})
     assert history.newest is not None
-    assert (history.newest.pointer.offset, history.newest.pointer.ring_place) == (3, 0)
+    assert (history.newest.offset, history.newest.snapshot.ring_place) == (3, 0)
 
 
 @pytest.mark.parametrize(("offset", "found"), [(9, None), (10, 10), (19, 10), (20, 20), (99, 20)])

@@ -34,7 +34,7 @@ def share(
     pointer: Pointer | None = None,
 ) -> Share:
     """What a partition commits; with chunks the pointer's offset is a hole that the broker must fill."""
-    hole = Pointer(offset=2**40, chunks=len(chunks), ring_place=1, next_offset=next_offset)
+    hole = Pointer(offset=2**40, chunks=len(chunks), ring_place=1, next_offset=next_offset, digest="ef" * 16)
     proof = Proof(outputs=len(outputs), chain="ab" * 16, state="cd" * 16)
     return Share(partition, outputs, Position(next_offset, pointer or hole, proof), chunks, changes)
 

@@ -186,7 +186,7 @@ def test_a_snapshot_of_many_chunks_comes_back_whole(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [Pointer(0, 3, 0, 0), Pointer(50, 1, 0, 0)], ids=["too many chunks", "beyond the end"]
+    "wrong", [Pointer(0, 3, 0, 0, ""), Pointer(50, 1, 0, 0, "")], ids=["too many chunks", "beyond the end"]
 )
 def test_a_pointer_to_chunks_that_are_not_there_is_refused(place: Place, wrong: Pointer) -> None:
     """Missing chunks are corrupt state, reported with the place."""

@@ -96,7 +96,7 @@ def test_its_runbook_says_how_to_lower_tau() -> None:
 @pytest.mark.parametrize(("d", "buffer_max"), [(1, 1), (8, 10_000), (29, 12_345)])
 def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> None:
     """The size it says to expect is the size that the settings compute."""
-    assert "labels.buffer_max x (41 + 4 d)" in TEXT
+    assert "labels.buffer_max x (33 + 4 d)" in TEXT
     settings = from_mapping(
         {
             "kafka": {"bootstrap": "b", "group": "g", "worker_name": "s"},
@@ -106,7 +106,7 @@ def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> No
         }
     )
 
-    assert sizes(settings).buffer == buffer_max * (41 + 4 * d)
+    assert sizes(settings).buffer == buffer_max * (33 + 4 * d)
 
 
 def test_its_rights_are_those_of_the_chart() -> None:

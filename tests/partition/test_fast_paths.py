@@ -1,6 +1,5 @@
-"""The short ways of the processor against its long one, for batches that take the short way."""
+"""Whole batches against their events one by one."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,28 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.decisions import default_id
-from npstream.codec.decoder import Decoded, EventConfig
+from npstream.codec.decoder import EventConfig
 from npstream.codec.envelope import decision_headers, published_timestamp
 from npstream.codec.snapshot import encode_snapshot
 from npstream.model import Outcome, Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition.dead_letter_cap import BLOCK, DeadLetterCap
 from npstream.partition.outputs import OutputBuilder
-from npstream.records import Output, Record
+from npstream.records import Record
 from tests.partition.builders import D, config
 
 EXTERNAL = config(params=Params(preset="external", tau=0.2, budget=3.0), events=EventConfig(d=0, external=True))
 TIMED = config(labels=LabelConfig(buffer_max=50, expire_seconds=30.0))
 F32 = config(events=EventConfig(d=D, format="f32"))
-
-
-class LongWay(PartitionProcessor):
-    """Takes every batch event by event."""
-
-    def _process_labelled(self, records: Sequence[Record], decoded: Decoded) -> list[Output]:
-        outputs, done = self._process_mixed(records, decoded)
-        assert done == len(records)
-        return outputs
 
 
 headers = st.lists(st.tuples(st.sampled_from(["traceparent", "b3", "other"]), st.binary(max_size=3)), max_size=2)
@@ -53,29 +43,24 @@ def as_record(offset: int, row: tuple[Any, ...], using: PartitionConfig) -> Reco
     return Record(offset, stamp, key, orjson.dumps({"id": name, **features, "y": y}), own)
 
 
-def both(using: PartitionConfig) -> tuple[PartitionProcessor, PartitionProcessor]:
-    """Two cold processors of the same rules, one of which knows no short way."""
-    short = PartitionProcessor.cold(using, "g", "events", 0, 0, None)
-    return short, LongWay.cold(using, "g", "events", 0, 0, None)
-
-
 @pytest.mark.parametrize("using", [config(), TIMED, EXTERNAL, F32], ids=["counted", "timed", "external", "f32"])
 @given(events=st.lists(rows, min_size=1, max_size=40), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9))
 @settings(max_examples=40, deadline=None)
-def test_a_batch_with_all_its_labels_is_taken_as_event_by_event(
+def test_a_batch_is_taken_as_event_by_event(
     using: PartitionConfig, events: list[tuple[Any, ...]], sizes: list[int]
 ) -> None:
     """The same outputs, counters, event time, proof and snapshot, whatever ids, times and headers the events have."""
-    short, long = both(using)
+    together, apart = (PartitionProcessor.cold(using, "g", "events", 0, 0, None) for _ in range(2))
     records = [as_record(3 * i, row, using) for i, row in enumerate(events)]
     at = 0
     for size in [*sizes, len(records)]:
         batch, at = records[at : at + size], at + size
-        assert short.process(batch) == long.process(batch)
+        outputs = together.process(batch).outputs
+        assert outputs == [output for each in batch for output in apart.process([each]).outputs]
 
-    assert short.tally == long.tally
-    assert short.proof() == long.proof()
-    assert encode_snapshot(short.snapshot()) == encode_snapshot(long.snapshot())
+    assert together.tally == apart.tally
+    assert together.proof() == apart.proof()
+    assert encode_snapshot(together.snapshot()) == encode_snapshot(apart.snapshot())
 
 
 @given(st.lists(st.integers(0, 2500), max_size=4), st.integers(0, 400))

@@ -1,89 +1,183 @@
-"""The plan of a batch against a plain list of operations."""
+"""What a batch asks of the model, compiled, against a plain buffer that takes one event at a time."""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from npstream.codec.decisions import default_id
+from npstream.codec.decoder import Decoded, Kind
+from npstream.codec.digest import key_of
+from npstream.errors import BadEvent
 from npstream.model import Op
 from npstream.partition import LabelConfig
-from npstream.partition.operations import Plan, all_labelled
+from npstream.partition.counters import JOINING
+from npstream.partition.joining import CLOCK, EVENTS
+from npstream.partition.keyed import slots_of
+from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
 from npstream.partition.pending import Pending
+from npstream.records import Record
 from tests.partition.builders import config, processor, record
+from tests.partition.plain_buffer import Asked, Event, PlainBuffer
 
-N = 6
-X = np.arange(2 * N, dtype=np.float32).reshape(N, 2)
-SCORE = np.arange(N) / 10.0
-PARKED_X, PARKED_SCORE = [70.0, 71.0], 7.5
-Row = tuple[int, list[float], float, int, int]
-
-kinds = st.sampled_from(["decide", "unwatched", "decide_and_learn", "learn_echo", "learn_parked", "release", "bad"])
-
-
-def planned(asked: list[tuple[str, int]]) -> tuple[Plan, list[Row], list[int]]:
-    """A plan for these events, its rows in plain words, and the row that decides each published event."""
-    pending = Pending(LabelConfig(buffer_max=1), 2)
-    plan, rows, deciding = Plan(), list[Row](), list[int]()
-    for event, (what, y) in enumerate(asked):
-        own, slot = (X[event].tolist(), float(SCORE[event])), event + 10
-        if what in ("learn_parked", "release"):
-            place = pending.park(b"k" * 16, np.array(PARKED_X, np.float32), PARKED_SCORE, 0, 0)
-            entry = pending.take(b"k" * 16)
-            pending.park(b"l" * 16, np.zeros(2, np.float32), 0.0, 0, 0)  # the next one there changes nothing
-            pending.evict()
-            if what == "release":
-                plan.release(entry)
-                rows.append((Op.RELEASE, PARKED_X, PARKED_SCORE, 0, place))
-            else:
-                plan.learn_parked(entry, y)
-                rows.append((Op.LEARN, PARKED_X, PARKED_SCORE, y, place))
-        elif what == "learn_echo":
-            plan.learn_echo(event, y, slot)
-            rows.append((Op.LEARN, *own, y, slot))
-        elif what != "bad":
-            deciding.append(len(rows))
-            if what == "decide_and_learn":
-                plan.decide_and_learn(event, y)
-                rows.append((Op.SCORE_LEARN, *own, y, -1))
-            else:
-                plan.decide(event, slot if what == "decide" else -1)
-                rows.append((Op.SCORE, *own, 0, slot if what == "decide" else -1))
-    return plan, rows, deciding
+TOPIC = "events"
+kinds = st.sampled_from([Kind.OBSERVATION] * 3 + [Kind.LABEL] * 3 + [Kind.ECHO, Kind.LABELLED, Kind.BAD])
+names = st.integers(0, 9)
+stamps = st.integers(-3, 400) | st.sampled_from([-(2**63), 2**62])
+rules = st.builds(
+    LabelConfig,
+    buffer_max=st.integers(1, 6),
+    expire_events=st.none() | st.integers(1, 9),
+    expire_seconds=st.none() | st.sampled_from([0.005, 0.02, 1.0]),
+    on_expiry=st.sampled_from(["drop", "negative"]),
+    remembered_max=st.integers(1, 4),
+    early_max=st.integers(1, 3),
+)
 
 
-@given(st.lists(st.tuples(kinds, st.sampled_from([1, -1])), max_size=N))
-def test_operations_are_in_the_order_they_were_asked_for(asked: list[tuple[str, int]]) -> None:
-    """Whatever the mix: code, features, score, label and slot of each row, and which row decides which event."""
-    plan, rows, deciding = planned(asked)
-
-    found = plan.operations(X, SCORE)
-
-    columns = (found.code, found.x, found.score, found.y, found.slot)
-    assert list(zip(*(column.tolist() for column in columns), strict=True)) == rows
-    assert plan.deciding == deciding
-    assert plan.events == [i for i, (what, _) in enumerate(asked) if what.startswith(("decide", "unwatched"))]
+@st.composite
+def events(draw: st.DrawFn) -> Event:
+    """Any event; observations and echoes may come without an id."""
+    kind = draw(kinds)
+    identity = draw(names if kind == Kind.LABEL else names | st.none())
+    y = 0 if kind in (Kind.OBSERVATION, Kind.BAD) else draw(st.sampled_from([1, -1]))
+    return Event(kind, identity, y, draw(stamps))
 
 
-def test_a_batch_with_all_its_labels_has_the_same_plan_either_way() -> None:
-    """The short way to the commonest plan gives what event by event gives."""
-    y = np.array([1, -1, -1, 1, -1, 1], np.int8)
-    plan = Plan()
-    for event in range(N):
-        plan.decide_and_learn(event, int(y[event]))
+class Compiled:
+    """The compiled buffer, asked as the oracle is: by batches, and telling which observation was meant."""
 
-    short, long = all_labelled(X, SCORE, y), plan.operations(X, SCORE)
+    def __init__(self, config: LabelConfig, d: int) -> None:
+        self.config, self.d = config, d
+        self.pending = Pending(config, d)
+        self.events, self.clock = 0, -1
+        self.counts = np.zeros(len(JOINING), np.int64)
+        self._tenants: dict[int, int] = {}
+        self._row = 0
 
-    for name in ("code", "x", "score", "y", "slot"):
-        np.testing.assert_array_equal(getattr(short, name), getattr(long, name), strict=True)
+    def take(self, batch: Sequence[Event]) -> list[Asked]:
+        """What these events ask for, in order; and that those that are decided are the ones that must be."""
+        n = len(batch)
+        rows = range(self._row, self._row + n)
+        self._row += n
+        bad = {at: BadEvent("not_json", "") for at, event in enumerate(batch) if event.kind == Kind.BAD}
+        own = np.array(rows, np.float64)
+        decoded = Decoded(
+            [int(event.kind) for event in batch],
+            [event.identity for event in batch],
+            np.repeat(own, self.d).astype(np.float32).reshape(n, self.d),
+            np.zeros(n) if self.d else own,
+            np.array([event.y for event in batch], np.int8),
+            bad,
+            {},
+        )
+        records = [Record(row, event.stamp, None, None) for row, event in zip(rows, batch, strict=True)]
+        made = columns_of(records, decoded, TOPIC, 0)
+        asked, decided, state = list[Asked](), list[int](), new_state(self.events, self.clock)
+        for part in operations_of(made, self.pending, rules_of(self.config), state, self.counts):
+            code, x, score, y, slots = part.operations
+            came_from = x[:, 0] if self.d else score
+            for at in range(len(code)):
+                asked.append(self._asked(Op(code[at]), int(came_from[at]), int(y[at]), int(slots[at])))
+            for event, at in zip(part.events.tolist(), part.deciding.tolist(), strict=True):
+                assert code[at] in (Op.SCORE, Op.SCORE_LEARN)
+                assert came_from[at] == rows[event]
+                decided.append(event)
+        self.events, self.clock = int(state[EVENTS]), int(state[CLOCK])
+        assert decided == [at for at, event in enumerate(batch) if event.kind in (Kind.OBSERVATION, Kind.LABELLED)]
+        return asked
+
+    def _asked(self, op: Op, row: int, y: int, slot: int) -> Asked:
+        """With the observation that the kernel would find in this slot at this point of the sequence."""
+        if slot < 0:
+            return Asked(op, row, y, None)
+        if op == Op.SCORE:
+            assert slot not in self._tenants, "a slot that is in use was given away"
+            self._tenants[slot] = row
+            return Asked(op, row, y, row)
+        return Asked(op, row, y, self._tenants.pop(slot))
+
+    def restore(self) -> None:
+        """Through a snapshot: observations may lie elsewhere afterwards."""
+        tenants = [self._tenants[slot] for slot in slots_of(self.pending.buffer.entries).tolist()]
+        self.pending = Pending.load(self.config, self.d, self.pending.dump())
+        self._tenants = dict(zip(slots_of(self.pending.buffer.entries).tolist(), tenants, strict=True))
+
+    def _ids(self) -> list[bytes]:
+        packed = self.pending.dump()["pending.ids"]
+        return [packed[at : at + 16] for at in range(0, len(packed), 16)]
+
+    def seen(self) -> tuple[list[bytes], bytes, bytes, dict[str, int], int, int]:
+        """All that goes on, for comparison."""
+        blobs = self.pending.dump()
+        counts = dict(zip(JOINING, self.counts.tolist(), strict=True))
+        return (
+            self._ids(),
+            blobs["labels.gone"],
+            blobs["labels.early"],
+            {name: count for name, count in counts.items() if count},
+            self.events,
+            self.clock,
+        )
+
+
+def key(identity: int) -> bytes:
+    """Of an id of the plain buffer; those below zero stand for the event's own."""
+    return key_of(identity if identity >= 0 else default_id(TOPIC, 0, -1 - identity))
+
+
+def packed(memory: Iterable[tuple[int, int]]) -> bytes:
+    """A memory as a snapshot holds it."""
+    return b"".join(key(identity) + int(value).to_bytes(1, "little", signed=True) for identity, value in memory)
+
+
+def seen(plain: PlainBuffer) -> tuple[list[bytes], bytes, bytes, dict[str, int], int, int]:
+    """All that goes on, of the plain buffer."""
+    counts = {name: count for name, count in plain.counts.items() if count}
+    gone, early = packed(plain.gone.items()), packed(plain.early.items())
+    return [key(identity) for identity in plain.waiting], gone, early, counts, plain.events, plain.clock
+
+
+@pytest.mark.parametrize("d", [0, 2])
+@settings(deadline=None)
+@given(rules, st.lists(events(), max_size=60), st.lists(st.integers(1, 12), min_size=1, max_size=12))
+def test_it_asks_for_what_a_plain_buffer_asks_for(
+    d: int, using: LabelConfig, stream: list[Event], sizes: list[int]
+) -> None:
+    """The same joins, expiries and evictions in the same order, the same memories and counts, in whatever batches."""
+    compiled, plain = Compiled(using, d), PlainBuffer(using)
+    at = 0
+    for size in [*sizes, len(stream)]:
+        batch, at = stream[at : at + size], at + size
+        assert compiled.take(batch) == [asked for event in batch for asked in plain.take(event)]
+        assert compiled.seen() == seen(plain)
+        if size % 3 == 0:
+            compiled.restore()
+
+
+def test_one_event_may_let_thousands_go() -> None:
+    """More than one call lays out at a time: the order is kept across the parts."""
+    many = 3000
+    using = LabelConfig(buffer_max=many, expire_seconds=1.0)
+    compiled, plain = Compiled(using, 1), PlainBuffer(using)
+    stream = [Event(Kind.OBSERVATION, n, 0, 5) for n in range(many)]
+    # Time moves by 1% of a second for each event: after a hundred and one of them all that waits is due.
+    stream += [Event(Kind.LABELLED, None, 1, 10**6) for _ in range(102)]
+
+    assert compiled.take(stream) == [asked for event in stream for asked in plain.take(event)]
+    assert compiled.seen() == seen(plain)
+    assert plain.counts["observations_expired"] == many
 
 
 @pytest.mark.parametrize(("on_expiry", "learned"), [("negative", [0, 0, 1, 2, 3]), ("drop", [0, 0, 0, 0, 0])])
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_what_expires_goes_before_the_event_that_finds_it(on_expiry: str, learned: list[int], size: int) -> None:
     """An observation that expires as a negative has been learned when the event that pushes it out is decided."""
-    rules = LabelConfig(buffer_max=10, expire_events=1, on_expiry=on_expiry)  # type: ignore[arg-type]
-    made = processor(config(labels=rules))
+    using = LabelConfig(buffer_max=10, expire_events=1, on_expiry=on_expiry)  # type: ignore[arg-type]
+    made = processor(config(labels=using))
     records = [record(at, {"id": at, "x": [0.1, 0.2, 0.3]}) for at in range(5)]
 
     outputs = [output for at in range(0, 5, size) for output in made.process(records[at : at + size]).outputs]

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from npstream.codec.decisions import Decision, decode_decision
+from npstream.codec.digest import keys_of
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import SettingsError
 from npstream.model import Params
@@ -56,7 +57,8 @@ def test_the_sample_follows_from_id_and_seed_alone() -> None:
         found = decided(processor(reviewing(0.2, seed=seed)), observations(1000), size)
         sample = ReviewSample()
         sample.adopt(0.2, seed, 0.1)
-        chosen.append({each.id for each in found if sample.code_of(each.id)})
+        codes = sample.codes_of(keys_of([each.id for each in found]))
+        chosen.append({each.id for each, code in zip(found, codes, strict=True) if code})
         assert {each.id for each in found if each.review} == {
             each.id for each in found if each.decision < 0 and each.id in chosen[-1]
         }
@@ -181,5 +183,6 @@ def test_a_damaged_sample_is_refused() -> None:
     good = sample.dump()
     for bad in ({"shares": []}, {"shares": [2.0]}, {"labelled": [[0, 0]]}, {"labelled": [[0, 0], [0, 0], [-1, 0]]}):
         with pytest.raises(ValueError, match="review sample"):
-            ReviewSample().restore(good | bad)
-    ReviewSample().restore(orjson.loads(orjson.dumps(good)))
+            ReviewSample.load(good | bad)
+
+    assert ReviewSample.load(orjson.loads(orjson.dumps(good))).dump() == good

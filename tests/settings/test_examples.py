@@ -60,7 +60,7 @@ def test_examples_say_what_their_comments_promise() -> None:
     """The point of each example holds."""
     fraud, external, kafka, local = (example(f"{name}.yaml") for name in ("fraud", "external", "kafka", "local"))
 
-    assert (fraud.model.d, fraud.model.charge, fraud.labels.on_expiry) == (5, "issue", "negative")
+    assert (fraud.model.d, fraud.model.control, fraud.labels.on_expiry) == (5, "alarm_rate", "negative")
     assert fraud.labels.expire_seconds == 45 * 24 * 3600
     assert (external.model.preset, external.partition_config().events.external) == ("external", True)
     assert (kafka.events.format, kafka.events.on_bad_event, kafka.start_at()) == ("f32", "-1", "latest")

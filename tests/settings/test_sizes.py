@@ -41,7 +41,7 @@ def test_every_preset_has_a_size(preset: str) -> None:
 def largest_buffer() -> int:
     """The number that the refusal of a larger one names."""
     (problem,) = problems(mapping(labels={"buffer_max": 5_000_000}))
-    assert problem.startswith("labels.buffer_max: 5000000 observations: a snapshot would take 25")
+    assert problem.startswith("labels.buffer_max: 5000000 observations: a snapshot would take 21")
     return int(problem.rpartition("lower it to ")[2].split()[0])
 
 

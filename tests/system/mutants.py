@@ -107,15 +107,17 @@ def _wall_clock_timestamp() -> None:
 
 
 def _hash_order() -> None:
-    from npstream.partition.pending import Pending
+    import numpy as np
 
-    honest = Pending.dump
+    from npstream.partition import keyed, pending
 
-    def dump(self: Any) -> Any:
-        self._slots = type(self._slots)(sorted(self._slots.items()))
-        return honest(self)
+    honest = keyed.slots_of
 
-    _replace(dump, (Pending, "dump"))
+    def slots_of(entries: Any) -> Any:
+        slots = honest(entries)
+        return slots[np.argsort(entries.key[slots, 0])]
+
+    _replace(slots_of, (pending, "slots_of"))
 
 
 def _outputs_by_topic() -> None:
@@ -130,15 +132,17 @@ def _outputs_by_topic() -> None:
 
 
 def _expiry_by_wall_clock() -> None:
-    from npstream.partition.processor import PartitionProcessor
+    import numpy as np
 
-    honest = PartitionProcessor._age
+    from npstream.partition import operations, processor
 
-    def age(self: Any, records: Any) -> None:
-        now_ms = int(time.time() * 1000)
-        honest(self, [record._replace(timestamp_ms=now_ms) for record in records])
+    honest = operations.columns_of
 
-    _replace(age, (PartitionProcessor, "_age"))
+    def columns_of(*arguments: Any) -> Any:
+        made = honest(*arguments)
+        return made._replace(stamp=np.full_like(made.stamp, int(time.time() * 1000)))
+
+    _replace(columns_of, (processor, "columns_of"))
 
 
 def _no_proof_check() -> None:
@@ -345,17 +349,40 @@ def _walked_labels_without_sign() -> None:
     _replace(walked, (JsonDecoder, "_walked"))
 
 
-def _labelled_batch_counts_once() -> None:
-    from npstream.partition.processor import PartitionProcessor
+def _journal_without_features() -> None:
+    from npstream.partition.journal import Journal
 
-    honest = PartitionProcessor._process_labelled
+    honest = Journal.extend
 
-    def process_labelled(self: Any, records: Any, decoded: Any) -> Any:
-        outputs = honest(self, records, decoded)
-        self.tally.labels_with_event -= len(records) - 1
-        return outputs
+    def extend(self: Any, operations: Any, outcome: Any) -> None:
+        honest(self, operations._replace(x=operations.x * 0), outcome)
 
-    _replace(process_labelled, (PartitionProcessor, "_process_labelled"))
+    _replace(extend, (Journal, "extend"))
+
+
+def _any_snapshot_will_do() -> None:
+    from npstream import state
+    from npstream.codec import snapshot
+
+    class Agreeable(str):
+        __slots__ = ()
+
+        def __ne__(self, other: object) -> bool:
+            return False
+
+        __hash__ = str.__hash__
+
+    _replace(lambda data: Agreeable(snapshot.snapshot_digest(data)), (state, "snapshot_digest"))
+
+
+def _keys_of_neighbours() -> None:
+    import numpy as np
+
+    from npstream.codec import digest
+    from npstream.partition import operations
+
+    honest = digest.keys_of
+    _replace(lambda ids: np.roll(honest(ids), 1, axis=0), (operations, "keys_of"))
 
 
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
@@ -487,10 +514,22 @@ MUTANTS = {
         f"{_FAST_CODEC}::test_json_batches_for_the_compiled_reader_follow_the_rules",
         "assert",
     ),
-    "labelled_batch_counts_once": Mutant(
-        "a batch with all its labels counts one of them",
-        _labelled_batch_counts_once,
-        "tests/partition/test_fast_paths.py::test_a_batch_with_all_its_labels_is_taken_as_event_by_event",
+    "journal_without_features": Mutant(
+        "the proof of a state knows labels and scores, not the features that were learned",
+        _journal_without_features,
+        "tests/partition/test_journal.py::test_features_that_change_no_score_are_in_the_proof",
+        "assert",
+    ),
+    "any_snapshot_will_do": Mutant(
+        "a restore takes the snapshot it finds for the one that was committed",
+        _any_snapshot_will_do,
+        f"{_WORKER}::test_a_snapshot_with_other_weights_is_not_taken_for_the_committed_one",
+        "assert",
+    ),
+    "keys_of_neighbours": Mutant(
+        "a batch of ids gives each event the key of the one before it",
+        _keys_of_neighbours,
+        "tests/partition/test_operations.py::test_it_asks_for_what_a_plain_buffer_asks_for",
         "assert",
     ),
     "nobody_is_refused": Mutant(

@@ -1,6 +1,6 @@
 """The worker on an embedded log: whatever fails, the decisions are those of an undisturbed run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from npstream.codec.changes import decode_change
-from npstream.codec.chunks import ChangeKey, parse_key
+from npstream.codec.chunks import ChangeKey, ChunkKey, join, parse_key, split
+from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.embedded import EmbeddedLog
 from npstream.errors import Fatal, Retryable, SettingsError
 from npstream.model import Model, Params
@@ -206,14 +207,45 @@ def test_a_damaged_snapshot_falls_back_to_an_older_one(tmp_path: Path) -> None:
     assert decisions(bench) == oracle([*records, *mixed(50, seed=3)])
 
 
+def test_a_snapshot_with_other_weights_is_not_taken_for_the_committed_one(tmp_path: Path) -> None:
+    """Whole, in its place, with the right offset and the counters of the real one: its content is another."""
+    records = mixed(600)
+    bench = Bench(tmp_path / "log.db")
+    bench.feed(0, records)
+    bench.run(config())
+    _change_newest_snapshot(bench, _with_other_weights)
+    bench.feed(0, mixed(50, seed=3))
+    seen = bench.run(config())
+
+    assert seen.replays[0] > 0
+    assert decisions(bench) == oracle([*records, *mixed(50, seed=3)])
+
+
+def _with_other_weights(chunk: KeyValue) -> bytes:
+    key = parse_key(chunk.key)
+    assert isinstance(key, ChunkKey)
+    snapshot = decode_snapshot(join([chunk]))
+    model = snapshot.blobs["model"]
+    forged = replace(snapshot, blobs={**snapshot.blobs, "model": model[:-8] + bytes(8)})
+    assert forged != snapshot
+    return split(encode_snapshot(forged), *key[:4])[0][1]
+
+
 def _damage_newest_snapshot(bench: Bench) -> None:
+    def flipped(chunk: KeyValue) -> bytes:
+        assert chunk.value is not None
+        return chunk.value[:-9] + bytes([chunk.value[-9] ^ 1]) + chunk.value[-8:]
+
+    _change_newest_snapshot(bench, flipped)
+
+
+def _change_newest_snapshot(bench: Bench, change: Callable[[KeyValue], bytes]) -> None:
     log = EmbeddedLog(bench.path, TOPICS)
     records = [r for r in log.read(Channel.CHECKPOINTS, 0, 0, 10**9) if r.key and b"/change/" not in r.key]
     newest = records[-1]
-    assert newest.value is not None
-    flipped = newest.value[:-9] + bytes([newest.value[-9] ^ 1]) + newest.value[-8:]
+    changed = change(KeyValue(newest.offset, newest.key or b"", newest.value))
     log._store._db.execute(
-        "UPDATE records SET value = ? WHERE offset = ? AND value = ?", (flipped, newest.offset, newest.value)
+        "UPDATE records SET value = ? WHERE offset = ? AND value = ?", (changed, newest.offset, newest.value)
     )
     log._store._db.commit()
     log.close()

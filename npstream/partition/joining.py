@@ -1,0 +1,290 @@
+"""What a batch asks of the model: labels joined with the observations that wait, in compiled code.
+
+One event asks for none (a bad one), one, or several operations (observations that
+expire when it arrives, then its own). They are laid out in order, with copies of
+the features of parked observations, since a slot may be used again within one
+batch. Nothing here reads or writes the published decisions: the kernel does,
+when it runs the operations.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npstream.arrays import Features, Floats, Ints, Signs
+from npstream.codec.event import Kind
+from npstream.jit import jit, jit_inline
+from npstream.model import Op, Operations
+from npstream.partition.counters import JOINING
+from npstream.partition.keyed import COUNT, append, find, oldest, remove
+from npstream.partition.pending import Buffer, Memory
+
+_OBSERVATION, _LABELLED, _LABEL, _ECHO, _BAD = (
+    int(kind) for kind in (Kind.OBSERVATION, Kind.LABELLED, Kind.LABEL, Kind.ECHO, Kind.BAD)
+)
+_SCORE, _SCORE_LEARN, _LEARN, _RELEASE = (int(op) for op in (Op.SCORE, Op.SCORE_LEARN, Op.LEARN, Op.RELEASE))
+_WAS_LABELLED, _EXPIRED = 1, 0
+"""How an observation left, in the memory of those that are gone."""
+
+# Where a batch stands: the next event, the event that was counted last, operations laid out, events decided by them;
+# then what outlives it: events so far and event time.
+EVENT, COUNTED, LAID_OUT, DECIDED, EVENTS, CLOCK = range(6)
+(
+    _WITH_EVENT,
+    _JOINED,
+    _ECHOED,
+    _EARLY,
+    _LATE,
+    _DUPLICATE,
+    _ORPHAN,
+    _REPEATED,
+    _LET_GO,
+) = range(len(JOINING))
+
+
+class EventColumns(NamedTuple):
+    """Decoded events, one row each: `kind` and `y` int8[n], `key` uint64[n, 2], `x` float32[n, d].
+
+    `y` of an observation is its code where it is in the review sample, else 0. `named` says whether the event has an
+    id; without one an observation waits under its place in the log.
+    """
+
+    kind: Signs
+    y: Signs
+    key: NDArray[np.uint64]
+    named: NDArray[np.bool_]
+    stamp: Ints
+    x: Features
+    score: Floats
+
+
+class Rules(NamedTuple):
+    """How long an observation waits, and what becomes of it; `clock_step` is what one event may add to the time."""
+
+    expire_events: int
+    expire_ms: float
+    negative: bool
+    limit: int
+    clock_step: int
+
+
+class Planned(NamedTuple):
+    """Operations in order; operation deciding[i] decides event events[i]."""
+
+    operations: Operations
+    events: Ints
+    deciding: Ints
+
+
+@jit
+def join(
+    batch: EventColumns,
+    buffer: Buffer,
+    gone: Memory,
+    early: Memory,
+    rules: Rules,
+    state: Ints,
+    counts: Ints,
+    planned: Planned,
+) -> None:
+    """Take events in order while there is room for their operations.
+
+    `state` says where the batch stands, `counts` is that of `JOINING`; both go on. What waits beyond the limit, as
+    after a change of settings, is let go first.
+    """
+    entries = buffer.entries
+    room = planned.operations.code.size
+    while entries.numbers[COUNT] > rules.limit and state[LAID_OUT] < room:
+        _let_go(buffer, gone, rules, state, counts, planned)
+    while state[EVENT] < batch.kind.size:
+        e = state[EVENT]
+        kind = batch.kind[e]
+        if kind == _BAD:
+            state[EVENT] += 1
+            continue
+        if state[COUNTED] != e:
+            state[COUNTED] = e
+            _age(batch, e, rules, state)
+        while entries.numbers[COUNT] and state[LAID_OUT] < room and _is_due(buffer, rules, state):
+            _let_go(buffer, gone, rules, state, counts, planned)
+        # An observation may push out another one before it is decided.
+        if state[LAID_OUT] + 2 > room:
+            return
+        if kind == _LABELLED:
+            counts[_WITH_EVENT] += 1
+            _decide(batch, e, _SCORE_LEARN, batch.y[e], -1, state, planned)
+        elif kind == _OBSERVATION:
+            _observe(batch, e, buffer, gone, early, rules, state, counts, planned)
+        elif kind == _LABEL:
+            _label(batch, e, buffer, gone, early, state, counts, planned)
+        else:
+            _echo(batch, e, buffer, gone, state, counts, planned)
+        state[EVENT] += 1
+
+
+@jit_inline
+def _age(batch: EventColumns, e: int, rules: Rules, state: Ints) -> None:
+    """Count a good event and advance the partition's own event time, never backwards, never far."""
+    state[EVENTS] += 1
+    if rules.clock_step:
+        stamp = batch.stamp[e]
+        if state[CLOCK] < 0:
+            state[CLOCK] = max(0, stamp)
+        elif stamp > state[CLOCK]:
+            state[CLOCK] += min(stamp - state[CLOCK], rules.clock_step)
+
+
+@jit_inline
+def _is_due(buffer: Buffer, rules: Rules, state: Ints) -> bool:
+    """Whether the oldest has waited longer than the rules allow."""
+    slot = oldest(buffer.entries)
+    if 0 < rules.expire_events < state[EVENTS] - buffer.parked_at[slot]:
+        return True
+    return bool(state[CLOCK] - buffer.parked_ms[slot] > rules.expire_ms)
+
+
+@jit_inline
+def _observe(
+    batch: EventColumns,
+    e: int,
+    buffer: Buffer,
+    gone: Memory,
+    early: Memory,
+    rules: Rules,
+    state: Ints,
+    counts: Ints,
+    planned: Planned,
+) -> None:
+    first, second = batch.key[e, 0], batch.key[e, 1]
+    came = find(early.entries, first, second)
+    if came >= 0:
+        counts[_EARLY] += 1
+        y = early.value[came]
+        remove(early.entries, came)
+        _remember(gone, first, second, _WAS_LABELLED)
+        _decide(batch, e, _SCORE_LEARN, y, -1, state, planned)
+    elif find(buffer.entries, first, second) >= 0:
+        # A producer's retry: it gets its decision, and the label will count for the first one.
+        counts[_REPEATED] += 1
+        _decide(batch, e, _SCORE, batch.y[e], -1, state, planned)
+    else:
+        if buffer.entries.numbers[COUNT] >= rules.limit:
+            _let_go(buffer, gone, rules, state, counts, planned)  # memory is bounded: the oldest counts as expired
+        slot = append(buffer.entries, first, second)
+        for i in range(buffer.x.shape[1]):
+            buffer.x[slot, i] = batch.x[e, i]
+        if buffer.score.size:
+            buffer.score[slot] = batch.score[e]
+        buffer.parked_at[slot] = state[EVENTS]
+        buffer.parked_ms[slot] = state[CLOCK]
+        _decide(batch, e, _SCORE, batch.y[e], slot, state, planned)
+
+
+@jit_inline
+def _label(
+    batch: EventColumns,
+    e: int,
+    buffer: Buffer,
+    gone: Memory,
+    early: Memory,
+    state: Ints,
+    counts: Ints,
+    planned: Planned,
+) -> None:
+    first, second = batch.key[e, 0], batch.key[e, 1]
+    slot = find(buffer.entries, first, second)
+    if slot >= 0:
+        counts[_JOINED] += 1
+        _take(buffer, gone, slot, _WAS_LABELLED)
+        _parked(buffer, slot, _LEARN, batch.y[e], state, planned)
+        return
+    left = find(gone.entries, first, second)
+    if left >= 0:
+        counts[_DUPLICATE if gone.value[left] == _WAS_LABELLED else _LATE] += 1
+    elif find(early.entries, first, second) >= 0:
+        counts[_DUPLICATE] += 1
+    else:
+        if early.entries.numbers[COUNT] == early.value.size:
+            counts[_ORPHAN] += 1
+            remove(early.entries, oldest(early.entries))
+        early.value[append(early.entries, first, second)] = batch.y[e]
+
+
+@jit_inline
+def _echo(
+    batch: EventColumns, e: int, buffer: Buffer, gone: Memory, state: Ints, counts: Ints, planned: Planned
+) -> None:
+    """Learn from a label that brings its features along, whether its observation still waits or not."""
+    counts[_ECHOED] += 1
+    slot = find(buffer.entries, batch.key[e, 0], batch.key[e, 1]) if batch.named[e] else -1
+    if slot >= 0:
+        _take(buffer, gone, slot, _WAS_LABELLED)
+    _own(batch, e, _LEARN, batch.y[e], slot, state, planned)
+
+
+@jit_inline
+def _let_go(buffer: Buffer, gone: Memory, rules: Rules, state: Ints, counts: Ints, planned: Planned) -> None:
+    """The oldest observation leaves without a label; should one still come, it will be late."""
+    counts[_LET_GO] += 1
+    slot = oldest(buffer.entries)
+    _take(buffer, gone, slot, _EXPIRED)
+    if rules.negative:
+        _parked(buffer, slot, _LEARN, -1, state, planned)
+    else:
+        _parked(buffer, slot, _RELEASE, 0, state, planned)
+
+
+@jit_inline
+def _take(buffer: Buffer, gone: Memory, slot: int, how: int) -> None:
+    key = buffer.entries.key
+    _remember(gone, key[slot, 0], key[slot, 1], how)
+    remove(buffer.entries, slot)
+
+
+@jit_inline
+def _remember(gone: Memory, first: np.uint64, second: np.uint64, how: int) -> None:
+    """How an id has left; the id that was remembered first is forgotten for it."""
+    known = find(gone.entries, first, second)
+    if known >= 0:
+        remove(gone.entries, known)
+    elif gone.entries.numbers[COUNT] == gone.value.size:
+        remove(gone.entries, oldest(gone.entries))
+    gone.value[append(gone.entries, first, second)] = how
+
+
+@jit_inline
+def _decide(batch: EventColumns, e: int, code: int, y: int, slot: int, state: Ints, planned: Planned) -> None:
+    """An operation on the event itself, whose decision is published."""
+    planned.events[state[DECIDED]] = e
+    planned.deciding[state[DECIDED]] = state[LAID_OUT]
+    state[DECIDED] += 1
+    _own(batch, e, code, y, slot, state, planned)
+
+
+@jit_inline
+def _own(batch: EventColumns, e: int, code: int, y: int, slot: int, state: Ints, planned: Planned) -> None:
+    """An operation on the features of the event."""
+    at = _next(code, y, slot, state, planned)
+    for i in range(batch.x.shape[1]):
+        planned.operations.x[at, i] = batch.x[e, i]
+    planned.operations.score[at] = batch.score[e]
+
+
+@jit_inline
+def _parked(buffer: Buffer, slot: int, code: int, y: int, state: Ints, planned: Planned) -> None:
+    """An operation on the features of an observation that waited."""
+    at = _next(code, y, slot, state, planned)
+    for i in range(buffer.x.shape[1]):
+        planned.operations.x[at, i] = buffer.x[slot, i]
+    planned.operations.score[at] = buffer.score[slot] if buffer.score.size else 0.0
+
+
+@jit_inline
+def _next(code: int, y: int, slot: int, state: Ints, planned: Planned) -> int:
+    at = state[LAID_OUT]
+    state[LAID_OUT] += 1
+    planned.operations.code[at] = code
+    planned.operations.y[at] = y
+    planned.operations.slot[at] = slot
+    return int(at)
