@@ -214,3 +214,15 @@ class Share:
     position: Position
     chunks: Sequence[tuple[bytes, bytes]] = ()
     changes: Sequence[tuple[bytes, bytes]] = ()
+
+
+class SampleLabels(NamedTuple):
+    """Labels of all alarms and of a sample of the other observations.
+
+    The others of each class are counts and the probability with which one of them was looked at.
+    """
+
+    false_alarms: int
+    detections: int
+    other_non_targets: tuple[tuple[int, float], ...]
+    other_targets: tuple[tuple[int, float], ...]

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from npstream.arrays import Ints
-from npstream.codec.decoder import Decoded, EventDecoder
+from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.codec.labels import LabelDecoder
 from npstream.codec.snapshot import Snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
@@ -30,6 +30,7 @@ from npstream.partition.operations import columns_of, decisions_of, new_state, o
 from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
+from npstream.partition.review import ReviewSample
 from npstream.records import Merge, Output, Proof, Record
 
 _SMALL_BYTES = 256
@@ -69,6 +70,7 @@ class PartitionProcessor:
         self.bad_events: Counter[tuple[str, str]] = Counter()
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
+        self.review = ReviewSample()
         self._chain = Chain()
         self._journal = Journal()
         self._clock_ms = -1
@@ -77,6 +79,7 @@ class PartitionProcessor:
 
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
+        self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
         self._label_decoder = None if topic is None else LabelDecoder(topic, max_bytes)
@@ -183,14 +186,24 @@ class PartitionProcessor:
     def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
         """Take these records: one compiled call lays out what they ask for, another one does it."""
         batch, event_of = with_labels(columns_of(records, decoded, self.address[1], self.partition), marks.labels)
-        parts, events = list[tuple[Outcome, Ints]](), list[int]()
+        if self.review.share:
+            batch = self._sampled(batch)
+        parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             parts.append((self._run(planned), planned.deciding))
+            sampled += (len(events) + np.flatnonzero(planned.operations.y[planned.deciding] < -1)).tolist()
             events += (planned.events if event_of is None else event_of[planned.events]).tolist()
-        return self._publish(records, decoded, decisions_of(parts), events, marks)
+        return self._publish(records, decoded, decisions_of(parts), events, sampled, marks)
+
+    def _sampled(self, batch: EventColumns) -> EventColumns:
+        """The batch with the code of each observation in the review sample."""
+        waits = batch.kind == Kind.OBSERVATION
+        y = batch.y.copy()
+        y[waits] = self.review.codes_of(batch.key[waits])
+        return batch._replace(y=y)
 
     def _run(self, planned: Planned) -> Outcome:
-        outcome = self.model.run(planned.operations, self.pending.decided)
+        outcome = self.model.run(planned.operations, self.pending.decided, self.review.sampling)
         self._journal.extend(planned.operations, outcome)
         return outcome
 
@@ -203,12 +216,20 @@ class PartitionProcessor:
         self.tally.add(counts.tolist())
 
     def _publish(
-        self, records: Sequence[Record], decoded: Decoded, outcome: Outcome, events: Sequence[int], marks: Marks
+        self,
+        records: Sequence[Record],
+        decoded: Decoded,
+        outcome: Outcome,
+        events: Sequence[int],
+        sampled: Sequence[int],
+        marks: Marks,
     ) -> list[Output]:
         """Outputs in the order of their events: the chain, and readers, rely on it."""
         self.tally.count_decisions(outcome)
+        reviewed = frozenset(row for row in sampled if outcome.decision[row] < 0)
+        self.review.requested += len(reviewed)
         next_labels = marks.before_each(len(records))
-        decisions = self._publisher.decisions(records, decoded.ids, outcome, events, next_labels)
+        decisions = self._publisher.decisions(records, decoded.ids, outcome, events, next_labels, reviewed)
         if not decoded.errors and not marks.refused:
             return decisions
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
@@ -238,6 +259,7 @@ class PartitionProcessor:
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
             **({} if self._next_label is None else {"next_label": self._next_label}),
+            **({"review": self.review.dump()} if self.review.used else {}),
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
@@ -282,6 +304,9 @@ class PartitionProcessor:
                 processor._next_label = snapshot.meta["next_label"]
                 processor.label_topic_id = snapshot.meta.get("label_topic_id", "")
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
+            if "review" in snapshot.meta:
+                processor.review = ReviewSample.load(snapshot.meta["review"])
+                processor._adopt(config)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
             processor._journal = Journal.load(snapshot.blobs["journal"])

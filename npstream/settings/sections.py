@@ -160,6 +160,9 @@ class LabelsSection(Section):
     """Stop waiting after this much event time of the partition (timestamps of events, never the wall clock)."""
     on_expiry: Literal["drop", "negative"] = _RULES.labels.on_expiry
     """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
+    review: float = Field(default=_RULES.labels.review, ge=0, lt=1)
+    """Share of the observations without an alarm that asks for a review: `"review": true` in its decision. Their labels
+    count 1/share, so that rates are right though only alarms and this sample are looked at (LABELS.md). 0: none."""
     remembered_max: int = Field(default=_RULES.labels.remembered_max, ge=1, le=10_000_000)
     """Ids remembered after their observation has left, to call a further label late or duplicate. 17 bytes each."""
     early_max: int = Field(default=_RULES.labels.early_max, ge=1, le=10_000_000)
