@@ -145,7 +145,7 @@ class LabelsSection(Section):
     """How long an observation waits for its label, in bounded memory."""
 
     buffer_max: int = Field(default=_RULES.labels.buffer_max, ge=1, le=10_000_000)
-    """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
+    """Observations that may wait in one partition; the oldest makes room for a new one. Each is written once."""
     expire_events: int | None = Field(default=None, ge=1)
     """Stop waiting after this many later events of the partition."""
     expire_seconds: float | None = Field(default=None, gt=0)

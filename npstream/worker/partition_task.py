@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from npstream import failpoints
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
-from npstream.partition.checkpoint import change_record, snapshot_chunks
+from npstream.partition.checkpoint import change_record, checkpoint_share
 from npstream.partition.config import check_change
 from npstream.records import Output, Phase, Pointer, Position, Record, Share
 
@@ -179,16 +179,15 @@ class PartitionTask:
         return self._share((), now, snapshot=True)
 
     def _share(self, outputs: Sequence[Output], now: float, *, snapshot: bool) -> Share:
-        processor = self.processor
-        chunks: list[tuple[bytes, bytes]] = []
-        pointer = self._pointer
-        if snapshot or pointer is None:
-            ring_place = 0 if pointer is None else (pointer.ring_place + 1) % self._cadence.keep
-            chunks, pointer = snapshot_chunks(processor, ring_place)
-            self._saved_at = now
-            self._saved_offset = processor.next_offset
-        position = Position(processor.next_offset, pointer, processor.proof())
-        return Share(processor.partition, tuple(outputs), position, tuple(chunks))
+        processor, pointer, keep = self.processor, self._pointer, self._cadence.keep
+        if pointer is not None and not snapshot:
+            position = Position(processor.next_offset, pointer, processor.proof())
+            return Share(processor.partition, tuple(outputs), position)
+        self._saved_at, self._saved_offset = now, processor.next_offset
+        if pointer is None:
+            return checkpoint_share(processor, outputs, ring_place=0, after=0, keep=keep)
+        ring_place = (pointer.ring_place + 1) % keep
+        return checkpoint_share(processor, outputs, ring_place, after=pointer.offset, keep=keep)
 
     def committed(self, share: Share, pointer: Pointer) -> None:
         """The transaction with this share is committed; remember where the newest snapshot is."""
