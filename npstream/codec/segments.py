@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 
 from npstream.codec.chunks import SegmentKey
-from npstream.codec.snapshot import Snapshot
+from npstream.codec.snapshot import Snapshot, decode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.records import KeyValue
 
@@ -45,6 +45,11 @@ def named_in(snapshot_blobs: Mapping[str, bytes]) -> dict[int, NamedSegment]:
 def first_record(snapshot: Snapshot) -> int | None:
     """Where in the log to begin reading for the segments of a snapshot; None when it names none."""
     return min((each.after for each in named_in(snapshot.blobs).values()), default=None)
+
+
+def segment_columns(value: bytes) -> Mapping[str, bytes]:
+    """What a segment's record holds, by name. Raises `StateCorrupt`."""
+    return decode_snapshot(value).blobs
 
 
 def with_segments(snapshot: Snapshot, records: Iterable[KeyValue]) -> Snapshot:

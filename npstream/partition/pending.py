@@ -20,7 +20,7 @@ from npstream.arrays import Features, Floats, Ints, Signs
 from npstream.codec.digest import KEY_BYTES
 from npstream.partition.config import LabelConfig
 from npstream.partition.keyed import COUNT, Keyed, append_all, keyed, slots_of
-from npstream.partition.segments import Segments, segment_entries
+from npstream.partition.segments import SegmentIndex, segment_entries
 
 Encode = Callable[[int, Mapping[str, bytes]], bytes]
 """Makes the record of a segment out of its number and columns."""
@@ -69,7 +69,7 @@ class Pending:
             np.zeros(size, np.int64),
             np.zeros(1, np.int64),
         )
-        self.segments = Segments(segment_entries(sum(column[:1].nbytes for _, column in _columns(self.buffer))))
+        self.segments = SegmentIndex(segment_entries(sum(column[:1].nbytes for _, column in _columns(self.buffer))))
         self.gone = _memory(config.remembered_max)
         self.early = _memory(config.early_max)
 
@@ -123,7 +123,7 @@ class Pending:
         kept: list[npt.NDArray[np.bool_] | None] = [None]
         if _COUNTERS in blobs:
             size, snapshots, pending.buffer.parked[0] = np.frombuffer(blobs[_COUNTERS], "<i8").tolist()
-            pending.segments, waits = Segments.load(size, snapshots, blobs)
+            pending.segments, waits = SegmentIndex.load(size, snapshots, blobs)
             for number, places in waits.items():
                 part = segments[number]
                 parts.append(part)

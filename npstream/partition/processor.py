@@ -16,7 +16,8 @@ import orjson
 
 from npstream.arrays import Ints
 from npstream.codec.decoder import Decoded, EventDecoder
-from npstream.codec.snapshot import Snapshot, decode_snapshot, encode_snapshot
+from npstream.codec.segments import segment_columns
+from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
@@ -235,7 +236,7 @@ class PartitionProcessor:
             address = snapshot.group, snapshot.topic, snapshot.partition
             processor = cls(config, *address, model, snapshot.next_offset)
             processor.topic_id = snapshot.topic_id
-            segments = {number: decode_snapshot(value).blobs for number, value in snapshot.segments.items()}
+            segments = {number: segment_columns(value) for number, value in snapshot.segments.items()}
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]

@@ -50,7 +50,7 @@ class Layout:
 
 
 @dataclass(slots=True)
-class Segments:
+class SegmentIndex:
     """Which segments of one partition are written, and which wait to be removed."""
 
     size: int
@@ -119,7 +119,7 @@ class Segments:
         }
 
     @classmethod
-    def load(cls, size: int, snapshots: int, blobs: Mapping[str, bytes]) -> tuple["Segments", dict[int, Flags]]:
+    def load(cls, size: int, snapshots: int, blobs: Mapping[str, bytes]) -> tuple["SegmentIndex", dict[int, Flags]]:
         """What `dump` wrote, and for each segment which of its places still wait. Raises ValueError."""
         named = named_in(blobs)
         packed = np.frombuffer(blobs["segments.waiting"], np.uint8).reshape(len(named), -(-size // 8))

@@ -298,24 +298,24 @@ def _segments_outside_the_transaction() -> None:
 
 
 def _segments_removed_at_once() -> None:
-    from npstream.partition.segments import Segments
+    from npstream.partition.segments import SegmentIndex
 
-    honest = Segments.lay_out
-    _replace(lambda self, numbers, parked, keep: honest(self, numbers, parked, 0), (Segments, "lay_out"))
+    honest = SegmentIndex.lay_out
+    _replace(lambda self, numbers, parked, keep: honest(self, numbers, parked, 0), (SegmentIndex, "lay_out"))
 
 
 def _segments_forget_who_left() -> None:
     import numpy as np
 
-    from npstream.partition.segments import Segments
+    from npstream.partition.segments import SegmentIndex
 
-    honest = Segments.load
+    honest = SegmentIndex.load
 
     def load(size: int, snapshots: int, blobs: Any) -> Any:
         made, waits = honest(size, snapshots, blobs)
         return made, {number: np.ones_like(places) for number, places in waits.items()}
 
-    _replace(load, (Segments, "load"))
+    _replace(load, (SegmentIndex, "load"))
 
 
 def _decisions_outside_the_transaction() -> None:
