@@ -103,7 +103,7 @@ class KafkaBackend:
         self._schemas = Schemas(settings)
         self._config = section.config(settings.topic_names())
         self._orphans = OrphanWatch()  # remembers over sessions how often it made this worker leave the group
-        self.worker_name = section.slot
+        self.worker_name = section.worker_name
         self.transaction_timeout_ms = section.transaction_timeout_ms
 
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
@@ -118,7 +118,8 @@ class KafkaBackend:
         return KafkaStateReader(self._config)
 
     def open_sole_member(self) -> Broker:
-        return self._schemas.in_broker(KafkaBroker(replace(self._config, slot=TOOL_NAME, static_membership=False)))
+        config = replace(self._config, worker_name=TOOL_NAME, static_membership=False)
+        return self._schemas.in_broker(KafkaBroker(config))
 
     def remove_dead_workers(self) -> None:
         dismiss(self._config)
@@ -149,7 +150,8 @@ class KafkaBackend:
 
         config, topics = self._config, self._config.topics
         with closing(KafkaLog(config)) as log, closing(self.open_state()) as state:
-            patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config())
+            seeded = self._settings.start_from is not None
+            patient = Patient(self._schemas.in_log(log), state, config.group, topics, self.partition_config(), seeded)
             found = _check_registry(self._schemas)
             found += examine_cluster(config, self._settings.worker.poll_ms, patient, log, how)
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
@@ -213,7 +215,8 @@ class EmbeddedBackend:
                 with progress("pages of the file", None):
                     found += check_pages(name, file.quick_check())
                 log = self._schemas.in_log(file)
-                patient = Patient(log, state, self._section.group, self._topics, self.partition_config())
+                seeded = self._settings.start_from is not None
+                patient = Patient(log, state, self._section.group, self._topics, self.partition_config(), seeded)
                 with progress("records", _count_records(log)) as advance:
                     found += examine_file(patient, how, advance)
         except StateCorrupt as error:

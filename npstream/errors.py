@@ -3,6 +3,7 @@
 NpstreamError
 ├── SettingsError      operator: fix the configuration; raised before any connection
 ├── UsageError         operator: fix the command line or the file it names
+│   └── DataError      whoever gave the data: fix what the file, frame or array holds; a ValueError too
 ├── BadEvent           worker: write a dead letter, go on
 ├── UnknownSchema      reader of a topic: pause this partition, report the schema's id
 ├── StateCorrupt       worker: pause this partition, report which key
@@ -43,6 +44,10 @@ def plural(count: int, noun: str) -> str:
 
 class UsageError(NpstreamError):
     """A command was asked for something that cannot be done: wrong path, empty file, bad range."""
+
+
+class DataError(UsageError, ValueError):
+    """Data cannot be used: a file, frame, array or label that holds what it must not."""
 
 
 class BadEvent(NpstreamError):

@@ -73,7 +73,27 @@ _WORK = (
 )
 
 _QUALITY = (
-    Metric("npstream_tau_ratio", "gauge", "ratio", "The false-positive rate to hold.", PARTITION),
+    Metric(
+        "npstream_tau_ratio",
+        "gauge",
+        "ratio",
+        "The rate to hold: false alarms among non-targets, or alarms among all observations (model.control).",
+        PARTITION,
+    ),
+    Metric(
+        "npstream_alarm_rate_control",
+        "gauge",
+        "boolean",
+        "1 where tau is held for all alarms (model.control: alarm_rate), 0 where for false ones (fpr).",
+        PARTITION,
+    ),
+    Metric(
+        "npstream_alarm_ratio",
+        "gauge",
+        "ratio",
+        "Share of alarms among published decisions; span is window (recent decisions) or lifetime.",
+        (*PARTITION, "span"),
+    ),
     Metric(
         "npstream_fpr_ratio",
         "gauge",
@@ -98,14 +118,16 @@ _QUALITY = (
         "npstream_threshold_pinned",
         "gauge",
         "boolean",
-        "1 when threshold or gamma did not move at all over 1,000 labelled non-targets though learning is on.",
+        "1 when threshold or gamma did not move at all over 1,000 labelled non-targets though learning is on; "
+        "with model.control: alarm_rate the threshold over 1,000 decisions.",
         PARTITION,
     ),
     Metric(
         "npstream_budget_left_alarms",
         "gauge",
         "alarms",
-        "False alarms the budget can still take before it withholds; +Inf without a budget.",
+        "False alarms (model.control: alarm_rate: alarms) the budget can still take before it withholds; +Inf without "
+        "a budget.",
         PARTITION,
     ),
     Metric("npstream_outstanding_alarms", "gauge", "alarms", "Alarms whose label has not come.", PARTITION),
@@ -230,6 +252,7 @@ class Reading:
     counts: Mapping[str, int]
     bad_events: Mapping[tuple[str, str], int]
     preset: str
+    control: str
     learning: bool
     d: int
     features: tuple[str, ...] | None

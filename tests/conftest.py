@@ -13,8 +13,9 @@ import pytest
 from hypothesis import settings
 
 from tests import selection
-from tests.broker import JarKafka, Kafka, NoKafka, StartKafka, local_jars, provide_kafka
-from tests.registry import NoRegistry, Registry, RegistryServer, StartRegistry, local_server, provide_registry
+from tests.broker import JarKafka, Kafka, StartKafka, local_jars, provide_kafka
+from tests.fetching import Missing
+from tests.registry import Registry, RegistryServer, StartRegistry, local_server, provide_registry
 
 DATA_VARIABLE = "NPSTREAM_DATA"
 _SUMMARY = pytest.StashKey[list[str]]()
@@ -45,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # after the folders have set their time limits
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs a broker, leave out what `--quick` leaves out, and put the dear files first."""
+    """Mark what needs a broker, leave out what `--quick` leaves out, and put the slowest files first."""
     selection.mark_broker_tests(items)
     if config.getoption("--quick"):
         gone, line = selection.left_out(items)
@@ -83,7 +84,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with ExitStack() as stack:
         try:
             broker = stack.enter_context(provide_kafka(tmp_path_factory.mktemp("kafka")))
-        except NoKafka as missing:
+        except Missing as missing:
             _without(missing)
         line = f"kafka: {broker.bootstrap} ({broker.provider}), ready after {broker.ready_s:.1f} s"
         request.config.stash[_SUMMARY].append(line)
@@ -96,7 +97,7 @@ def kafka_jars(request: pytest.FixtureRequest) -> Path:
     _refuse_when_quick(request.config)
     try:
         return local_jars()
-    except NoKafka as missing:
+    except Missing as missing:
         _without(missing)
 
 
@@ -129,7 +130,7 @@ def registry(request: pytest.FixtureRequest) -> Iterator[Registry]:
     with ExitStack() as stack:
         try:
             found = stack.enter_context(provide_registry())
-        except NoRegistry as missing:
+        except Missing as missing:
             _without(missing)
         request.config.stash[_SUMMARY].append(f"schema registry: {found.url} ({found.provider})")
         yield found
@@ -140,7 +141,7 @@ def start_registry() -> Iterator[StartRegistry]:
     """Starts private registries, gone after the test."""
     try:
         binary = local_server()
-    except NoRegistry as missing:
+    except Missing as missing:
         _without(missing)
     with ExitStack() as stack:
 
@@ -178,7 +179,7 @@ def _refuse_when_quick(config: pytest.Config) -> None:
         pytest.fail("this test starts a broker: give it the mark `kafka`", pytrace=False)
 
 
-def _without(missing: NoKafka | NoRegistry) -> NoReturn:
+def _without(missing: Missing) -> NoReturn:
     """Skip at a desk, fail in CI: a green run must mean that exactly-once was tested."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI needs a Kafka broker and a schema registry: {missing}", pytrace=False)

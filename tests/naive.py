@@ -134,8 +134,15 @@ class Gate:
             return -1, "warmup"
         return (1, "score") if self.bucket + self.expected() < self.params.budget else (-1, "budget")
 
+    @property
+    def by_alarm(self) -> bool:
+        """Whether all alarms are held to tau of all observations, not false ones to tau of labelled non-targets."""
+        return bool(self.params.control == "alarm_rate")
+
     def expected(self) -> float:
         """What outstanding alarms count: each as one, or those that will be false beyond what tau allows meanwhile."""
+        if self.by_alarm:
+            return 0.0  # an alarm is charged when it is issued, whatever its label
         if self.params.charge == "issue":
             return self.outstanding
         share = (self.false_alarms + 1) / (self.false_alarms + self.detections + 2)
@@ -152,7 +159,6 @@ class Gate:
         self.outstanding -= alarm
 
     def settle(self, y: int, alarm: bool) -> None:
-        tau = self.params.tau
         if y == 1:
             self.positives += 1
             self.detections += alarm
@@ -160,12 +166,17 @@ class Gate:
             return
         self.negatives += 1
         self.false_alarms += alarm
-        self.fpr += max(1 / self.negatives, tau / 20) * (alarm - self.fpr)
+        self.fpr += max(1 / self.negatives, self.params.tau / 20) * (alarm - self.fpr)
+        if not self.by_alarm:
+            self.charge(alarm)
+
+    def charge(self, alarm: bool) -> None:
+        """The bucket fills by one with an alarm, and empties by tau with each observation that counts."""
         floor = -math.inf if self.params.preset == "paper" else -self.params.budget
-        self.bucket = max(floor, self.bucket + alarm - tau)
+        self.bucket = max(floor, self.bucket + alarm - self.params.tau)
 
     def track(self, score: float) -> None:
-        """q follows the (1 - m tau) quantile of negative scores, m = 0.97 where all budget is unspent, else less."""
+        """q follows the (1 - m tau) quantile of the scores, m = 0.97 where all budget is unspent, else less."""
         self.tracked += 1
         rate = max(1 / self.tracked, 0.002)
         self.centre += rate * (score - self.centre)
@@ -421,6 +432,8 @@ class Naive:
         if event.op in (SCORE, SCORE_LEARN):
             gate.held += reason == "warmup"
             gate.withheld += reason == "budget"
+            if gate.by_alarm:
+                self.observe(event, f, decision == 1)
         if event.op == SCORE:
             if event.place is not None:
                 self.decided[event.place] = decision
@@ -432,6 +445,23 @@ class Naive:
         if self.params.learning:
             self.learn(event, f)
         return row
+
+    def observe(self, event: Event, f: float, alarm: bool) -> None:
+        """Control alarm_rate: what needs no label is taken from every decided observation."""
+        self.gate.charge(alarm)
+        if not self.params.learning:
+            return
+        self.gate.track(f)
+        if self.params.preset != "external":
+            self.window.append(int(f > 0))
+            if event.op == SCORE:  # otherwise after the step that its label asks for
+                self.take_features(event.x)
+
+    def take_features(self, x: Vector) -> None:
+        """The scaler and, in the stream form, the markers see an event."""
+        self.moments.absorb(x[self.numbers])
+        if self.params.preset == "plus":
+            self.tables.take(x)
 
     def score(self, event: Event) -> float:
         if self.params.preset == "external":
@@ -475,12 +505,11 @@ class Naive:
         if self.params.preset != "external":
             self.descend(event.x, y)
             self.move_gamma(y, f)
-            self.moments.absorb(event.x[self.numbers])
-            if self.params.preset == "plus":
-                self.tables.take(event.x)
+            if event.op == SCORE_LEARN or not self.gate.by_alarm:
+                self.take_features(event.x)
             if self.params.one_class and y == -1:
                 self.learn_drawn_target()
-        if y == -1 and self.params.preset != "paper":
+        if y == -1 and self.params.preset != "paper" and not self.gate.by_alarm:
             self.gate.track(f)
 
     def learn_drawn_target(self) -> None:
@@ -551,7 +580,8 @@ class Naive:
             error = self.t / self.n_neg / (1 + math.exp(-f)) if y == -1 else 0.0
             self.gamma += beta * (error - tau)
         elif y == -1:
-            self.window.append(int(f > 0))
-            self.gamma *= 1 + beta * (sum(self.window) / len(self.window) - tau)
+            if not self.gate.by_alarm:
+                self.window.append(int(f > 0))
+            self.gamma *= 1 + beta * (sum(self.window) / max(len(self.window), 1) - tau)
         low, high = (1e-6, 1e6) if self.params.preset == "paper" else (0.05, 50.0)
         self.gamma = min(max(self.gamma, low), high)

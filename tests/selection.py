@@ -25,7 +25,7 @@ def traits(item: pytest.Item) -> set[str]:
 
 
 def mark_broker_tests(items: Iterable[pytest.Item]) -> None:
-    """Whoever asks for a broker is a `kafka` test, said or not; one that asks for a registry is `slow`."""
+    """Whoever asks for a broker is a `kafka` test, marked or not; one that asks for a registry is `slow`."""
     for item in items:
         asked = set(getattr(item, "fixturenames", ()))
         if BROKER_FIXTURES & asked:
@@ -44,7 +44,7 @@ def left_out(items: list[pytest.Item]) -> tuple[list[pytest.Item], str]:
 
 
 def sort_by_cost(items: list[pytest.Item]) -> None:
-    """Dear files first, so that all processes of a run end together; the order within a file stays."""
+    """The slowest files first, so that all processes of a run end together; the order within a file stays."""
     files: dict[Path, float] = {}
     for item in items:
         files[item.path] = files.get(item.path, 0.0) + cost_s(item)

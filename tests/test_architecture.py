@@ -22,11 +22,12 @@ COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {
     "demo": "replay partition client model report",
     "testing": "app backend settings worker embedded client codec",
+    "estimator": "settings data codec model",
     "app": "backend settings worker monitor partition model",
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",
-    "bench": "worker kafka partition codec model",
+    "bench": "worker kafka registry partition codec model",
     "worker": "state partition codec model",
     "replay": "data partition client codec model report",
     "history": "state data partition codec model report",
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "data": "client codec",
     "state": "partition codec",
     "partition": "codec model",
-    "client": "codec",
+    "client": "registry codec",
     "codec": "model",
     "model": "",
     "report": "",
@@ -196,7 +197,7 @@ def test_a_type_has_a_name_of_its_own() -> None:
 
 
 def defined_types(source: Path) -> Iterator[str]:
-    """Public classes, and aliases of types at the top of a module: names in capitals and small letters."""
+    """Public classes, and aliases of types at the top of a module: names in capitals and lower case."""
     for node in ast.parse(source.read_text(), str(source)).body:
         if isinstance(node, ast.ClassDef):
             names = [node.name]

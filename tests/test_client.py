@@ -1,12 +1,17 @@
 """The client: what it builds a worker decides, and what a worker decides it reads."""
 
+import asyncio
 import math
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
+import yaml
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from hypothesis import given
@@ -17,8 +22,10 @@ from npstream.codec.decoder import EventConfig, EventDecoder, Kind
 from npstream.codec.event import EventFormat
 from npstream.errors import UsageError
 from npstream.records import Channel, Record
+from npstream.settings import events_config
 from npstream.testing import Stage
 from tests.broker import Kafka
+from tests.data.payments_table import MAPPED, documents, rows
 
 FORMATS: list[EventFormat] = ["json", "f32"]
 _numbers = st.floats(-1e6, 1e6, width=32)
@@ -55,7 +62,7 @@ def test_an_event_is_decoded_as_it_was_built(
 @pytest.mark.parametrize("format", FORMATS)
 @given(identity=_ids, target=st.booleans())
 def test_a_label_goes_where_its_event_went(format: EventFormat, identity: str | int, target: bool) -> None:
-    """An event and its label share id and key, hence the partition."""
+    """An event and its label share id and key, so also the partition."""
     event = client.event(identity, [1.0, 2.0], format=format)
     label = client.label(identity, target=target, format=format)
     using = EventConfig(d=2, format=format)
@@ -173,6 +180,119 @@ def test_messages_are_taken_by_the_kafka_client_as_they_are(format: EventFormat)
     assert len(taken) == 2
 
 
+PAYMENTS = client.Events(events_config({"events": MAPPED}))
+
+
+def test_named_features_are_put_where_the_settings_have_them() -> None:
+    """What is built by feature name is the event of an upstream team, and is read back by name."""
+    values = {"amount": np.float32(12.5), "country": "DE", "mcc": 5411, "three_ds": np.True_, "velocity": None}
+    at = datetime(2026, 5, 1, 6, tzinfo=UTC)
+
+    message = PAYMENTS.event("p-1", {**values, "hour": at, "weekday": at}, target=True, timestamp_ms=7)
+
+    assert (message.key, message.headers, message.timestamp_ms) == (b"p-1", [], 7)
+    assert orjson.loads(message.value) == {
+        "payment_id": "p-1",
+        "fraud": True,
+        "amount": 12.5,
+        "card": {"country": "DE"},
+        "merchant_mcc": 5411,
+        "auth": {"three_ds": True},
+        "created_at": "2026-05-01T06:00:00+00:00",
+    }
+    read = PAYMENTS.read(message.value)
+    assert (read.id, read.target) == ("p-1", True)
+    assert read.features == {**values, "hour": at.isoformat(), "weekday": at.isoformat()}
+    assert PAYMENTS.read(PAYMENTS.label(17, target=False).value) == client.NamedEvent(
+        17, False, dict.fromkeys(read.features)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"amount": 1.0}, "hour: created_at is absent or null (missing_feature)"),
+        ({"amount": math.nan, "hour": 1.7e9}, "amount: amount is NaN or infinite (not_finite)"),
+        ({"amount": "dear", "hour": 1.7e9}, "amount: amount is 'dear' (not_number)"),
+        ({"amount": 1.0, "hour": "soon"}, "hour: created_at is 'soon'"),
+        ({"amuont": 1.0}, "no feature amuont; there are amount, velocity, country"),
+        ({}, "no_features"),
+    ],
+)
+def test_a_mapped_event_that_would_be_a_dead_letter_is_refused(values: dict[str, Any], told: str) -> None:
+    """In the words of the dead letter, before anything is sent."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        PAYMENTS.event("p-1", values)
+
+
+def test_a_document_is_sent_as_it_is() -> None:
+    """The sender's own event, checked and keyed by its id; without an id it needs a key."""
+    table = rows(40)
+    for row, document in zip(table, documents(table), strict=True):
+        message = PAYMENTS.message(document)
+        assert orjson.loads(message.value) == document
+        assert message.key == row["payment_id"].encode()
+    nameless = {name: value for name, value in documents(table)[0].items() if name != "payment_id"}
+
+    assert PAYMENTS.message(nameless, key=b"k").key == b"k"
+    with pytest.raises(ValueError, match="payment_id: the event has no id; give a key"):
+        PAYMENTS.message(nameless)
+    with pytest.raises(ValueError, match="not one JSON document"):
+        PAYMENTS.read(b"?")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_short_form_follows_the_settings_too(format: EventFormat) -> None:
+    """Arrays and named numbers; id and label where the settings have them; raw floats where they say so."""
+    using = events_config({"events": {"format": format, "features": ["a", "b"], "id": "key", "label": "fraud"}})
+    built = client.Events(using)
+    message = built.event("k", [1.0, 2.5], target=False)
+
+    assert decoded(message, using) == (Kind.LABELLED, "k", [1.0, 2.5], -1)
+    assert decoded(built.label("k", target=True), using)[::3] == (Kind.LABEL, 1)
+    if format == "json":
+        assert orjson.loads(message.value) == {"key": "k", "fraud": -1, "x": [1.0, 2.5]}
+        assert built.read(message.value) == client.NamedEvent("k", False, {"a": 1.0, "b": 2.5})
+
+
+def test_raw_floats_may_be_missing_where_the_mapping_lets_them() -> None:
+    """In format f32 a missing number is NaN."""
+    features = {"a": {"number": "a", "missing": "allow"}, "b": {"flag": "b"}}
+    using = events_config({"events": {"format": "f32", "features": features}})
+
+    kind, _, numbers, _ = decoded(client.Events(using).event("k", {"b": True}), using)
+
+    assert (kind, str(numbers)) == (Kind.OBSERVATION, "[nan, 1.0]")
+
+
+@given(paths=st.permutations(["a.b", "a.c[1].d", "a.c[0]", "e[2]", '["x.y"].z']))
+def test_every_path_leads_to_its_value(paths: list[str]) -> None:
+    """Objects and arrays are made on the way, in whatever order the features come."""
+    features = {f"f{at}": {"number": path} for at, path in enumerate(paths)}
+    using = events_config({"events": {"features": features}})
+    values = {name: float(at) for at, name in enumerate(features)}
+
+    assert decoded(client.Events(using).event("k", values), using)[2] == [*values.values()]
+
+
+def test_paths_that_cannot_both_be_are_refused() -> None:
+    """One makes an object of what the other has as an array."""
+    features = {"a": {"number": "a.b"}, "b": {"number": "a[0]"}}
+    built = client.Events(events_config({"events": {"features": features}}))
+
+    with pytest.raises(ValueError, match="0: another path leads to something else there"):
+        built.event("k", {"a": 1.0, "b": 2.0})
+
+
+def test_settings_of_a_file_need_no_secrets(tmp_path: Path) -> None:
+    """A sender reads the same settings file as the worker, without the worker's cluster and passwords."""
+    path = tmp_path / "payments.yaml"
+    kafka = {"bootstrap": "localhost:1", "group": "g", "options": {"sasl.password": "${env:NOWHERE}"}}
+    path.write_text(yaml.safe_dump({"kafka": kafka, "events": MAPPED, "model": {"tau": 0.01}}, sort_keys=False))
+
+    assert events_config(path) == events_config({"events": MAPPED})
+
+
 def test_partitions_are_those_of_java_clients(kafka: Kafka, topic_prefix: str) -> None:
     """A producer with the partitioner of the Java clients sends every key where the client says."""
     topic, partitions = f"{topic_prefix}events", 7
@@ -193,3 +313,22 @@ def test_partitions_are_those_of_java_clients(kafka: Kafka, topic_prefix: str) -
 
     assert placed == {message.key: client.partition_for(message.key, partitions) for message in messages}
     assert len(set(placed.values())) == partitions
+
+
+def test_aiokafka_sends_messages_as_they_are(kafka: Kafka, topic_prefix: str) -> None:
+    """Key, value and headers reach a broker, with headers and without."""
+    topic = f"{topic_prefix}sent"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    messages = [client.event("a", [1.0], format=format) for format in FORMATS]
+
+    async def send() -> list[tuple[Any, Any, Any]]:
+        consumer = AIOKafkaConsumer(topic, bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest")
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer, consumer:
+            for message in messages:
+                await producer.send_and_wait(topic, message.value, message.key, headers=message.headers)
+            async with asyncio.timeout(60):
+                found = [await anext(consumer) for _ in messages]
+        return [(record.key, record.value, list(record.headers)) for record in found]
+
+    assert asyncio.run(send()) == [(message.key, message.value, message.headers) for message in messages]

@@ -163,6 +163,17 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                     (gauge("npstream_pending_observations"), f"{BY_PARTITION} observations"),
                 ),
             ),
+            Panel(
+                "Alarm rate against tau",
+                "Of recent decisions. What tau is for where the control is 1 (model.control: alarm_rate).",
+                (
+                    (gauge("npstream_alarm_ratio", ',span="window"'), BY_PARTITION),
+                    (gauge("npstream_alarm_rate_control"), f"{BY_PARTITION} control"),
+                    (f"max(npstream_tau_ratio{{{OF_PARTITION}}})", "tau"),
+                ),
+                "percentunit",
+                width=24,
+            ),
         ),
     ),
     (

@@ -140,7 +140,7 @@ def worker_settings() -> dict[str, Any]:
     settings["properties"]["http"] = {"$ref": "#/$defs/HttpSection"}
     settings["properties"]["start"]["pattern"] = START
     settings["required"] = sorted({*settings["required"], "kafka"})
-    settings["$defs"]["KafkaSection"]["required"].remove("slot")
+    settings["$defs"]["KafkaSection"]["required"].remove("worker_name")
     return settings
 
 
@@ -180,7 +180,7 @@ def snapshot() -> dict[str, int]:
 
 def waiting(d: int) -> int:
     """Bytes of one observation of d features that waits for its label."""
-    connection = {"bootstrap": "b", "group": "g", "slot": "s"}
+    connection = {"bootstrap": "b", "group": "g", "worker_name": "s"}
     raw = {"kafka": connection, "topics": {"events": "e"}, "model": {"d": d}, "labels": {"buffer_max": 1}}
     return sizes(from_mapping(raw)).buffer
 

@@ -28,7 +28,7 @@ _CLOSE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Replies:
     """What is written for an event, whatever it holds: values in turn, one header, one metadata string."""
 
     values: Sequence[bytes]
@@ -37,12 +37,12 @@ class Answers:
 
 
 class BareLoop:
-    """Reads the events from their beginning and answers each, one transaction a batch. Not restartable."""
+    """Reads the events from their beginning and replies to each, one transaction per batch. Not restartable."""
 
-    def __init__(self, config: KafkaConfig, answers: Answers, batch_max: int, poll_s: float) -> None:
+    def __init__(self, config: KafkaConfig, replies: Replies, batch_max: int, poll_s: float) -> None:
         sink = Sink(logging.getLogger("npstream.kafka"))
         self._topics = config.topics.names()
-        self._answers = answers
+        self._replies = replies
         self._batch_max = batch_max
         self._poll_s = poll_s
         self._consumer = new_consumer(member_settings(config), sink)
@@ -53,7 +53,7 @@ class BareLoop:
         self.cpu_s = 0.0
 
     def run(self, ends: Mapping[int, int] | None, stop: threading.Event, clock: Callable[[], float]) -> None:
-        """Answer until every partition is at its end, or `stop` is set. `started` is when the first batch was there."""
+        """Reply until every partition is at its end, or `stop` is set. `started` is when the first batch was there."""
         self._producer.init_transactions(_CALL_S)
         self._consumer.subscribe([self._topics[Channel.EVENTS]], on_assign=_from_the_beginning)
         busy = 0.0
@@ -63,7 +63,7 @@ class BareLoop:
                 if messages:
                     if self.started is None:
                         self.started, busy = clock(), time.process_time()
-                    self._answer(messages)
+                    self._reply(messages)
                     self.ended, self.cpu_s = clock(), time.process_time() - busy
         finally:
             close_quietly("bare-producer", self._producer.close, _CLOSE_S)
@@ -78,9 +78,9 @@ class BareLoop:
         messages = self._consumer.consume(1, max(0.0, deadline - time.monotonic()))
         return messages + self._consumer.consume(self._batch_max - 1, 0.0) if messages else messages
 
-    def _answer(self, messages: list[Message]) -> None:
-        produce, topic, values = self._producer.produce, self._topics[Channel.DECISIONS], self._answers.values
-        headers: list[tuple[str, str | bytes | None]] = [(OFFSET_HEADER, self._answers.offset)]
+    def _reply(self, messages: list[Message]) -> None:
+        produce, topic, values = self._producer.produce, self._topics[Channel.DECISIONS], self._replies.values
+        headers: list[tuple[str, str | bytes | None]] = [(OFFSET_HEADER, self._replies.offset)]
         last: dict[int, int] = {}
         self._producer.begin_transaction()
         for index, message in enumerate(messages):
@@ -105,7 +105,7 @@ class BareLoop:
 
     def _place(self, partition: int) -> TopicPartition:
         events = self._topics[Channel.EVENTS]
-        return TopicPartition(events, partition, self._next[partition], self._answers.metadata)
+        return TopicPartition(events, partition, self._next[partition], self._replies.metadata)
 
 
 def _from_the_beginning(consumer: Consumer, assigned: list[TopicPartition]) -> None:

@@ -12,7 +12,8 @@ from typing import Literal
 
 import structlog
 
-from npstream.bench.bare import Answers, BareLoop
+from npstream.bench.bare import BareLoop, Replies
+from npstream.bench.events import schema_reader
 from npstream.bench.stages import PROCESSING, Stopwatch, TimedBroker
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
@@ -20,6 +21,7 @@ from npstream.observe import Observer
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, Log
 from npstream.records import Share
+from npstream.registry.topics import DocumentBroker
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 
@@ -36,7 +38,7 @@ class LoopSpec:
     kind: LoopKind
     kafka: KafkaConfig
     config: PartitionConfig
-    answers: Answers
+    replies: Replies
     limits: Limits
     ends: Mapping[int, int] | None = None
 
@@ -56,7 +58,7 @@ class LoopProcess:
 
     def __init__(self, spec: LoopSpec) -> None:
         spawn = get_context("spawn")
-        self._answers, theirs = spawn.Pipe()
+        self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(spec, theirs), daemon=True)
 
     def __enter__(self) -> "LoopProcess":
@@ -65,17 +67,17 @@ class LoopProcess:
 
     def result(self, timeout_s: float) -> Measured:
         """Wait for the run to end. Raises `Retryable` when it does not, or ended with an error."""
-        if not self._answers.poll(timeout_s):
+        if not self._pipe.poll(timeout_s):
             raise Retryable(f"a measured loop did not end within {timeout_s:g} s: give it fewer events")
-        answer = self._answers.recv()
-        if isinstance(answer, str):
-            raise Retryable(f"a measured loop failed: {answer}")
-        assert isinstance(answer, Measured)
-        return answer
+        found = self._pipe.recv()
+        if isinstance(found, str):
+            raise Retryable(f"a measured loop failed: {found}")
+        assert isinstance(found, Measured)
+        return found
 
     def stop(self) -> Measured:
         """Ask it to stop, and wait."""
-        self._answers.send("stop")
+        self._pipe.send("stop")
         return self.result(_END_S)
 
     def __exit__(self, *error: object) -> None:
@@ -83,28 +85,28 @@ class LoopProcess:
         self._process.kill()
 
 
-def _serve(spec: LoopSpec, answers: Connection) -> None:
-    """The child: run, answer what was measured or what went wrong."""
+def _serve(spec: LoopSpec, pipe: Connection) -> None:
+    """The child: run, send what was measured or what went wrong."""
     logging.getLogger("npstream.kafka").setLevel(logging.ERROR)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     stop = threading.Event()
-    threading.Thread(target=_await_stop, args=(answers, stop), daemon=True).start()
+    threading.Thread(target=_await_stop, args=(pipe, stop), daemon=True).start()
     warm_up(spec.config)
     run: Callable[[LoopSpec, threading.Event], Measured] = _run_worker if spec.kind == "worker" else _run_bare
     try:
-        answers.send(run(spec, stop))
+        pipe.send(run(spec, stop))
     except NpstreamError as error:
-        answers.send(str(error))
+        pipe.send(str(error))
 
 
-def _await_stop(answers: Connection, stop: threading.Event) -> None:
+def _await_stop(pipe: Connection, stop: threading.Event) -> None:
     with suppress(EOFError):  # the parent is gone
-        answers.recv()
+        pipe.recv()
     stop.set()
 
 
 def _run_bare(spec: LoopSpec, stop: threading.Event) -> Measured:
-    loop = BareLoop(spec.kafka, spec.answers, spec.limits.batch_max, spec.limits.poll_s)
+    loop = BareLoop(spec.kafka, spec.replies, spec.limits.batch_max, spec.limits.poll_s)
     loop.run(spec.ends, stop, time.perf_counter)
     return Measured(loop.ended - (loop.started or loop.ended), loop.cpu_s, {})
 
@@ -132,7 +134,10 @@ def _run_worker(spec: LoopSpec, stop: threading.Event) -> Measured:
     brokers: list[TimedBroker] = []
 
     def connect() -> tuple[Broker, Log]:
-        brokers.append(TimedBroker(KafkaBroker(spec.kafka, stopping=stop.is_set), watch))
+        kafka = KafkaBroker(spec.kafka, stopping=stop.is_set)
+        read = schema_reader(spec.config)
+        port = kafka if read is None else DocumentBroker(kafka, read, spec.kafka.topics.events)
+        brokers.append(TimedBroker(kafka, port, watch))
         return brokers[-1], KafkaLog(spec.kafka)
 
     origin = Origin(spec.kafka.group, spec.kafka.topics.events, spec.config, Cadence())
@@ -140,6 +145,7 @@ def _run_worker(spec: LoopSpec, stop: threading.Event) -> Measured:
     with watch.around(*PROCESSING):
         worker.run()
     if len(brokers) != 1:
-        raise Retryable(f"the worker was reset {len(brokers) - 1} times: look at the brokers, then measure again")
+        restarts = f"the worker's session was restarted {len(brokers) - 1} times"
+        raise Retryable(f"{restarts}: look at the brokers, then measure again")
     broker = brokers[0]
     return Measured(broker.ended - (broker.started or broker.ended), broker.cpu_s, watch.stages(broker.produce_s))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from npstream.bench.bare import Answers
+from npstream.bench.bare import Replies
 from npstream.bench.events import Event, Shape, asking, bench_config, bench_events, sample_decisions
 from npstream.bench.loops import LoopKind, LoopProcess, LoopSpec, Measured
 from npstream.bench.probe import Probe
@@ -68,7 +68,7 @@ class _Scene:
         self._events = bench_events(bench.events, shape, bench.partitions)
         self._runs: list[tuple[LoopKind, Measured]] = []
         self._filled, self._ends = "", dict[int, int]()
-        self._answers = _answers(sample_decisions(self._asking()[:_SAMPLE], self._config))
+        self._replies = _replies(sample_decisions(self._asking()[:_SAMPLE], self._config))
 
     def row(self) -> dict[str, Any]:
         """Both loops, measured and compared."""
@@ -106,7 +106,7 @@ class _Scene:
         self._runs += [(kind, self._speed(kind, self._filled, self._ends)) for kind in KINDS]
 
     def _speeds(self) -> tuple[dict[LoopKind, list[float]], list[dict[str, float]], dict[LoopKind, list[float]]]:
-        """Events a second of each run; a worker's microseconds an event by stage; those of all threads of each loop."""
+        """Events per second of each run; a worker's microseconds per event by stage; those of each loop's threads."""
         count, runs = self._bench.events, self._runs
         speed = {kind: [count / found.seconds for own, found in runs if own == kind] for kind in KINDS}
         cpu = {kind: [1e6 * found.cpu_s / count for own, found in runs if own == kind] for kind in KINDS}
@@ -149,7 +149,7 @@ class _Scene:
 
     def _spec(self, kind: LoopKind, kafka: KafkaConfig, ends: dict[int, int] | None) -> LoopSpec:
         return LoopSpec(
-            kind=kind, kafka=kafka, config=self._config, answers=self._answers, limits=self._bench.limits, ends=ends
+            kind=kind, kafka=kafka, config=self._config, replies=self._replies, limits=self._bench.limits, ends=ends
         )
 
     def _kafka(self, run: str, events: str | None = None) -> KafkaConfig:
@@ -159,11 +159,11 @@ class _Scene:
         return KafkaConfig(self._bench.bootstrap, f"{self._name}.{run}", "bench", topics, static_membership=False)
 
 
-def _answers(values: list[bytes]) -> Answers:
+def _replies(values: list[bytes]) -> Replies:
     """Of the size of what a worker writes."""
     proof = Proof(10**6, "0" * 32, "0" * 32)
     position = Position(10**5, Pointer(10**4, 1, 3, 10**5 - 10**4, "0" * 32), proof)
-    return Answers(values, b"100000", encode_position(position))
+    return Replies(values, b"100000", encode_position(position))
 
 
 def _per_event(found: Measured, count: int) -> dict[str, float]:

@@ -13,14 +13,12 @@ from npstream.kafka.clients import Sink, close_quietly, new_consumer, new_produc
 from npstream.kafka.config import KafkaConfig, common_settings, reader_settings
 from npstream.records import Channel
 
-"""Value and headers; the key is the probe's own, by which it knows the answer again."""
-
 _CLOSE_S = 10.0
 _TICK_S = 0.001
 
 
 class Probe:
-    """One sender and one read_committed reader of a loop that answers each event under its key."""
+    """One sender and one read_committed reader of a loop that replies to each event under its key."""
 
     def __init__(self, config: KafkaConfig, partitions: int) -> None:
         sink = Sink(logging.getLogger("npstream.kafka"))
@@ -39,7 +37,7 @@ class Probe:
         """Seconds from sending to seeing for each event sent over `seconds`.
 
         One event goes ahead and is waited for, so that the loop is known to be
-        there. Raises `Retryable` when an answer does not come within `patience_s`.
+        there. Raises `Retryable` when a reply does not come within `patience_s`.
         """
         self._send(events[0])
         self._watch(1, patience_s)
@@ -65,7 +63,7 @@ class Probe:
         self._producer.poll(0)
 
     def _watch(self, count: int, timeout_s: float) -> None:
-        """Note when each answer is there, until there are `count`."""
+        """Note when each reply is there, until there are `count`."""
         deadline = time.perf_counter() + timeout_s
         while len(self._seen_at) < count:
             message = self._consumer.poll(0.1)
@@ -73,7 +71,7 @@ class Probe:
             if message is not None and message.error() is None:
                 self._seen_at.setdefault(int(message.key() or b"-1"), now)
             elif now > deadline:
-                raise Retryable(f"{count - len(self._seen_at)} of {count} answers did not come in {timeout_s:g} s")
+                raise Retryable(f"{count - len(self._seen_at)} of {count} replies did not come in {timeout_s:g} s")
 
     def close(self) -> None:
         """Let go of the connections. Never raises."""

@@ -23,7 +23,7 @@ def make_topics(config: KafkaConfig, partitions: int) -> None:
 def fill(
     config: KafkaConfig, partitions: int, events: Sequence[tuple[bytes, Headers]], first_ms: int
 ) -> dict[int, int]:
-    """Spread events over the partitions, an equal share each; answer where each ends."""
+    """Spread events over the partitions, an equal share each; return where each ends."""
     log = KafkaLog(config)
     try:
         for partition in range(partitions):
@@ -39,7 +39,7 @@ def fill(
 
 
 def try_remove(config: KafkaConfig, topics: Sequence[str], group: str) -> None:
-    """Best effort: topics and groups with telling names that stay behind do no harm."""
+    """Best effort: topics and groups that remain have clear names and do no harm."""
     admin = new_admin(common_settings(config), Sink(logging.getLogger("npstream.kafka")))
     futures = [*admin.delete_topics(list(topics), operation_timeout=_DELETE_S).values()]
     futures += admin.delete_consumer_groups([group], request_timeout=_DELETE_S).values()

@@ -8,7 +8,7 @@ from typing import Any
 from npstream.codec.decoder import EventDecoder
 from npstream.kafka import KafkaBroker
 from npstream.model import Model
-from npstream.port import FinishCommit, Listener
+from npstream.port import Broker, FinishCommit, Listener
 from npstream.records import Batch, Pointer, Share
 from npstream.worker import PartitionTask
 
@@ -66,10 +66,14 @@ PROCESSING = ((EventDecoder, "decode", "decode"), (Model, "run", "learn"), (Part
 
 
 class TimedBroker:
-    """A Kafka broker with a stopwatch; `started` is when the first batch was there."""
+    """A Kafka broker with a stopwatch; `started` is when the first batch was there.
 
-    def __init__(self, broker: KafkaBroker, watch: Stopwatch) -> None:
-        self._broker = broker
+    `port` is what the worker uses: the broker itself, or what reads its values by their schemas.
+    """
+
+    def __init__(self, broker: KafkaBroker, port: Broker, watch: Stopwatch) -> None:
+        self._kafka = broker
+        self._broker = port
         self._watch = watch
         self.state = broker.state
         self.started: float | None = None
@@ -80,7 +84,7 @@ class TimedBroker:
     @property
     def produce_s(self) -> float:
         """Seconds spent on handing records to the client."""
-        return self._broker.produce_s
+        return self._kafka.produce_s
 
     def subscribe(self, listener: Listener) -> None:
         """Join the group."""

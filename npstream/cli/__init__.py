@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Exactly-once online Neyman-Pearson classification on Kafka streams.
 
-    Detect as much as possible while the false-positive rate stays at tau.
+    Detect as much as possible while the rate of false alarms, or of all alarms, stays at tau.
 
     \b
     First steps:

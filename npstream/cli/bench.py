@@ -32,7 +32,7 @@ Exit codes: 0 measured; 2 wrong options."""
 @click.option("--events", type=click.IntRange(1000), default=20_000, show_default=True, help="Events of one pass.")
 @json_option
 def kernel(events: int, as_json: bool) -> None:
-    """Events a second of the compiled kernel, beside the same algorithm in plain Python."""
+    """Events per second of the compiled kernel, beside the same algorithm in plain Python."""
     from npstream.bench.kernel import bench_kernel
 
     rows = bench_kernel(events=events)
@@ -54,7 +54,7 @@ Exit codes: 0 measured; 2 wrong options."""
 @click.option("--rounds", type=click.IntRange(1), default=50, show_default=True, help="Rounds; the best one counts.")
 @json_option
 def decode(batch: int, rounds: int, as_json: bool) -> None:
-    """Microseconds an event of the JSON decoder, with 1% odd events, and beside orjson on the same bytes."""
+    """Microseconds per event of the JSON decoder, with 1% odd events, and beside orjson on the same bytes."""
     from npstream.bench.decoding import bench_decode
 
     rows = bench_decode(batch=batch, rounds=rounds)
@@ -79,9 +79,9 @@ Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
     "--shape",
     "shapes",
     multiple=True,
-    type=click.Choice(["compact", "mapped", "delayed", "f32"]),
+    type=click.Choice(["compact", "mapped", "delayed", "avro", "f32"]),
     help="Shape of the events, may be repeated; default compact and f32. mapped: JSON with spaces and its own names; "
-    "delayed: labels come in events of their own.",
+    "delayed: labels come in events of their own; avro: as mapped, with a schema, which is read in stage consume.",
 )
 @json_option
 def pipeline(

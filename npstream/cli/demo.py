@@ -103,7 +103,7 @@ def _prepared(kafka: str | None, tau: float, port: int) -> Iterator["Settings"]:
 
     name = f"npstream-demo-{secrets.token_hex(4)}"
     with tempfile.TemporaryDirectory(prefix="npstream-demo-") as folder:
-        on_kafka = {"kafka": {"bootstrap": kafka, "group": name, "slot": "demo"}}
+        on_kafka = {"kafka": {"bootstrap": kafka, "group": name, "worker_name": "demo"}}
         in_file = {"embedded": {"path": f"{folder}/log.db"}}
         common: dict[str, Any] = {
             "topics": {"events": name},
@@ -213,7 +213,7 @@ def _show(settings: "Settings", stream: "DemoStream", out: Path, live: list[str]
         story = make_story(settings.partition_config(), topic_source(log, topic, Range()), stream)
     write_file(out / "demo.svg", picture(story))
     write_file(out / "demo.html", report(story))
-    same = list(story.digests) == live
+    same = list(story.chains) == live
     if as_json:
         echo_json({"identical": same, "topic": topic, "report": str(out / "demo.html"), **to_json(story)})
         return same

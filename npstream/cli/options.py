@@ -41,7 +41,8 @@ def label_option(function: F) -> F:
     return click.option(
         "--label",
         metavar="NAME",
-        help="Label column of a .csv or .parquet file with named columns; by default y, label, target or class.",
+        help="Label column of a .csv or .parquet file with named columns; by default that of events.label, else y, "
+        "label, target or class.",
     )(function)
 
 
@@ -109,5 +110,5 @@ def load_settings(config: Path, assignments: tuple[str, ...]) -> "Settings":
 
 
 def environment() -> dict[str, str]:
-    """The environment; HOSTNAME, which names the worker's slot, is there even when the shell does not export it."""
+    """The environment; HOSTNAME, by default the worker's name, is there even when the shell does not export it."""
     return {"HOSTNAME": socket.gethostname(), **os.environ}

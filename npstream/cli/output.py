@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npstream.partition import PartitionConfig
 
 FIRST_S, EVERY_S = 2.0, 10.0
-"""How long nothing need be said, and how often from then on."""
+"""How long progress stays silent, and how often it is printed from then on."""
 
 COMPILING = "compiling the kernel, once on this machine"
 

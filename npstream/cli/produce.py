@@ -27,10 +27,11 @@ Examples:
 
 \b
 JSONL lines are events and are sent as they are, keyed by their id. Rows of .npz, .csv,
-LIBSVM and Parquet files become events with id, x and y. Where columns have names,
-events.features are taken by theirs (every column of numbers without), `id` is the id,
-and y, label, target or class is the label; --label names another, --label none sends
-rows without. Partitions are chosen by the murmur2 hash of the key, as Java clients do.
+LIBSVM and Parquet files become events as the settings have them: with id, x and y, or
+with a mapping's paths. Columns that have names are taken by them: those of
+events.features (every column of numbers without), `id` or events.id is the id, and y,
+label, target, class or events.label is the label; --label names another, --label none
+sends rows without. Partitions are chosen by the murmur2 hash of the key, as Java clients do.
 Exit codes: 0 sent; 2 the file cannot be used; 3 settings refused; 4 brokers;
 5 the embedded file is damaged."""
 )

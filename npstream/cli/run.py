@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Example:
-  npstream run --config config/kafka.yaml --set kafka.slot=worker-0
+  npstream run --config config/kafka.yaml --set kafka.worker_name=worker-0
 
 \b
 SIGTERM and SIGINT finish the batch, write a checkpoint and exit 0.

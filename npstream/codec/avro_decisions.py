@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
+from npstream.arrays import Floats
+from npstream.codec.decision_columns import DecisionColumns
 from npstream.codec.event import EventId
 
 _MAYBE_NUMBER = ["null", "double"]
@@ -35,39 +36,27 @@ def avro_schema(reasons: Sequence[str]) -> str:
     return orjson.dumps({"type": "record", "name": "Decision", "namespace": "npstream", "fields": fields}).decode()
 
 
-def encode_columns(
-    schema: int,
-    ids: Sequence[EventId],
-    decision: NDArray[np.int8],
-    reason: NDArray[np.int8],
-    score: NDArray[np.float64],
-    threshold: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    fpr: NDArray[np.float64],
-    t: NDArray[np.int64],
-    tau: float,
-    model: str,
-) -> list[bytes]:
-    """The values of many decisions; all columns are [n], NaN and infinity become null."""
-    frame, tau_bytes, model_bytes = b"\0" + schema.to_bytes(4), struct.pack("<d", tau), _text(model)
+def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
+    """The value of each decision."""
+    frame, tau, model = b"\0" + schema.to_bytes(4), struct.pack("<d", columns.tau), _text(columns.model)
     rows = zip(
-        ids,
-        decision.tolist(),
-        reason.tolist(),
-        _numbers(score),
-        _numbers(threshold),
-        _numbers(gamma),
-        _numbers(fpr),
-        t.tolist(),
+        columns.ids,
+        columns.decision.tolist(),
+        columns.reason.tolist(),
+        _numbers(columns.score),
+        _numbers(columns.threshold),
+        _numbers(columns.gamma),
+        _numbers(columns.fpr),
+        columns.t.tolist(),
         strict=True,
     )
     return [
-        b"".join((frame, _id(i), _long(d), _long(r), s, h, tau_bytes, g, f, _long(n), model_bytes))
+        b"".join((frame, _id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model))
         for i, d, r, s, h, g, f, n in rows
     ]
 
 
-def _numbers(column: NDArray[np.float64]) -> Iterator[bytes]:
+def _numbers(column: Floats) -> Iterator[bytes]:
     raw = column.astype("<f8").tobytes()
     for at, exists in enumerate(np.isfinite(column).tolist()):
         yield b"\2" + raw[8 * at : 8 * at + 8] if exists else b"\0"

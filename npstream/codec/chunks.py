@@ -3,9 +3,9 @@
 Keys are text, read from the right because a group may contain a slash and a
 topic may not:
 
-    group/topic/partition/ring_place/chunk        one chunk of the snapshot at a place of the ring
+    group/topic/partition/ring_place/chunk  one chunk of the snapshot at a place of the ring
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
-    group/topic/partition/reset/number      one move of the position by an operator, number in 20 digits
+    group/topic/partition/reset/number      one reset by an operator, number in 20 digits
     group/topic/partition/segment/number    waiting observations, number in 20 digits
 
 A chunk's value is a small header and the bytes:

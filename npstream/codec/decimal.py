@@ -55,9 +55,9 @@ def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @jit
 def to_double(digits: np.uint64, q: int) -> float:
-    """The double nearest to digits * 10**q for digits > 0; NaN where this cannot tell, or it is not a normal number."""
+    """The double nearest to digits * 10**q for digits > 0; NaN where this is not sure, or it is not normal."""
     if digits <= _WHOLE_MAX and -_TENS_MAX <= q <= _TENS_MAX:
-        # Both are doubles as they stand, so one operation rounds once.
+        # Both are exact doubles, so one operation rounds once.
         return float(digits * _TENS[q] if q >= 0 else digits / _TENS[-q])
     if q < _LOWEST or q > _HIGHEST:
         return np.nan

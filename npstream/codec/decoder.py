@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from npstream.codec.document import SchemaDecoder, unframed
-from npstream.codec.event import REASONS, Decoded, EventConfig, EventFormat, EventId, Kind
+from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind, RecordFormat
 from npstream.codec.f32_events import F32Decoder
 from npstream.codec.json_events import JsonDecoder
 from npstream.codec.screen import unusable
@@ -42,10 +42,11 @@ class EventDecoder:
         return _spread(self._format.decode([records[index] for index in good]), good, bad)
 
 
-_FORMATS: dict[EventFormat, type[F32Decoder | JsonDecoder | SchemaDecoder]] = {
+_FORMATS: dict[RecordFormat, type[F32Decoder | JsonDecoder | SchemaDecoder]] = {
     "json": JsonDecoder,
     "json_schema": JsonDecoder,
     "f32": F32Decoder,
+    "columns": F32Decoder,
     "avro": SchemaDecoder,
     "protobuf": SchemaDecoder,
 }

@@ -70,7 +70,7 @@ class DocumentDecoder:
         self._columns = Columns(config.mapping)
 
     def decode(self, documents: Sequence[object]) -> Decoded:
-        """One row per document; where a `BadEvent` stands instead of one, it is that row's error."""
+        """One row per document; where there is a `BadEvent` instead of one, it is that row's error."""
         draft = Draft.empty(len(documents), self._config.width)
         for index, document in enumerate(documents):
             self.read_into(draft, index, document)

@@ -86,6 +86,9 @@ PlainFormat = Literal["json", "f32"]
 
 EventFormat = Literal["json", "f32", "avro", "protobuf", "json_schema"]
 
+RecordFormat = EventFormat | Literal["columns"]
+"""In a replay of a file, events are also the columns of the model, which its rows were made into before."""
+
 SCHEMA_FORMATS = ("avro", "protobuf")
 """Those that cannot be read without the schema of each event."""
 
@@ -102,7 +105,7 @@ class EventConfig:
     """
 
     d: int
-    format: EventFormat = "json"
+    format: RecordFormat = "json"
     features: tuple[str, ...] | None = None
     mapping: tuple[Feature, ...] | None = None
     id: str = "id"
@@ -117,12 +120,12 @@ class EventConfig:
         assert self.features is None or len(self.features) == self.d, self
         assert self.mapping is None or len(column_names(self.mapping)) == self.d, self
         assert self.features is None or self.mapping is None, self
-        assert self.format != "f32" or 4 * self.width <= self.max_bytes, self
+        assert self.format not in ("f32", "columns") or 4 * self.width <= self.max_bytes, self
 
     @property
     def width(self) -> int:
         """Values carried by an event that is not a bare label: one per feature, before any becomes two columns."""
-        if self.mapping is not None:
+        if self.mapping is not None and self.format != "columns":
             return len(self.mapping)
         return 1 if self.external else self.d
 

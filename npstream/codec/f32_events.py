@@ -5,13 +5,17 @@ empty in a label that comes alone. NaN is a missing value where the feature may
 be missing. The headers `id` (UTF-8), `y` (`1`, `-1` or `0`) and
 `kind` (`label`) say the rest; others are ignored, and of a repeated header the
 last counts, as in Kafka's own clients.
+
+Format `columns`, which replays of files use, has the columns of the model instead
+of the features, NaN where one is missing, and the id as JSON.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from npstream.codec.columns import Columns
@@ -47,10 +51,15 @@ class F32Decoder:
 
     def __init__(self, config: EventConfig) -> None:
         self._config = config
-        self._columns = Columns(config.mapping)
+        ready = config.format == "columns"
         features = config.mapping or ()
-        self._may_miss = np.array([each.may_miss for each in features] or [False] * config.width)
-        self._names = [each.name for each in features] or config.features
+        self._columns = Columns(None if ready else features)
+        # Where columns are ready, whoever made them has refused what must not be missing.
+        may_miss = [features != ()] * config.width if ready else [each.may_miss for each in features]
+        self._may_miss = np.array(may_miss or [False] * config.width)
+        self._names = config.columns if ready else [each.name for each in features] or config.features
+        self._id: Callable[[bytes], EventId] = orjson.loads if ready else _text
+        self._ids: Callable[[Sequence[bytes]], list[EventId | None] | None] = _json_ids if ready else _texts
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode one batch. Never raises for what a record holds."""
@@ -71,17 +80,15 @@ class F32Decoder:
             if {*map(len, values)} != {4 * self._config.width} or {*map(len, headers)} != {2}:
                 return None
             names, contents = zip(*chain.from_iterable(headers), strict=True)
-            ids, labels = contents[0::2], contents[1::2]
-            sizes = {*map(len, ids)}
+            ids, labels = self._ids(contents[0::2]), contents[1::2]
             if names != ("id", "y") * len(records) or not {*labels} <= _PLAIN_LABELS:
                 return None
-            texts: list[EventId | None] = [*map(bytes.decode, ids)]
         except (TypeError, UnicodeDecodeError):  # a value or an id is missing, or is not text
             return None
-        if min(sizes) == 0 or max(sizes) > ID_MAX_BYTES:
+        if ids is None:
             return None
         y = np.array([*map(_LABELS.__getitem__, labels)], np.int8)
-        return Draft([int(Kind.LABELLED)] * len(records), texts, y, self._matrix(b"".join(values)))
+        return Draft([int(Kind.LABELLED)] * len(records), ids, y, self._matrix(b"".join(values)))
 
     def _decode_each(self, records: Sequence[Record]) -> Draft:
         """Any batch."""
@@ -98,9 +105,9 @@ class F32Decoder:
                     kind = content
             raw = _Raw(value, event_id, y, kind)
             try:
-                draft.put(index, _read(raw, size, max_bytes))
+                draft.put(index, _read(raw, size, max_bytes, self._id))
             except BadEvent as error:
-                draft.put_bad(index, error, _awaited(raw))
+                draft.put_bad(index, error, _awaited(raw, self._id))
                 continue
             if value:
                 rows.append(index)
@@ -130,10 +137,21 @@ class F32Decoder:
         return BadEvent("not_finite", f"{name} is NaN or infinite")
 
 
-def _read(raw: _Raw, size: int, max_bytes: int) -> EventReading:
+def _texts(ids: Sequence[bytes]) -> list[EventId | None] | None:
+    """Ids of text; None when one of them has too few or too many bytes. Raises what is raised for no text."""
+    sizes = {*map(len, ids)}
+    return None if min(sizes) == 0 or max(sizes) > ID_MAX_BYTES else [*map(bytes.decode, ids)]
+
+
+def _json_ids(ids: Sequence[bytes]) -> list[EventId | None]:
+    found: list[EventId | None] = orjson.loads(b"[%b]" % b",".join(ids))
+    return found
+
+
+def _read(raw: _Raw, size: int, max_bytes: int, id_of: Callable[[bytes], EventId]) -> EventReading:
     """All but the numbers, which are looked at for the whole batch."""
     _check_size(raw.value, size, max_bytes)
-    text = None if raw.event_id is None else _text(raw.event_id)
+    text = None if raw.event_id is None else id_of(raw.event_id)
     label = _label(raw.y)
     kind = classify(says_label=_says_label(raw.kind), label=label, has_numbers=bool(raw.value), has_id=text is not None)
     return EventReading(kind, text, [], label)
@@ -151,7 +169,7 @@ def _text(event_id: bytes) -> str:
         if 0 < len(event_id) <= ID_MAX_BYTES:
             return event_id.decode()
     except UnicodeDecodeError:
-        pass  # told below, with the bytes themselves
+        pass  # reported below, with the bytes themselves
     raise BadEvent("bad_id", f"the header id is {shown(event_id)}")
 
 
@@ -168,11 +186,11 @@ def _says_label(kind: bytes | None) -> bool:
     return kind is not None
 
 
-def _awaited(raw: _Raw) -> str | None:
+def _awaited(raw: _Raw, id_of: Callable[[bytes], EventId]) -> EventId | None:
     """The id of a bad event, unless it cannot be read or the event is a label: nobody waits for those."""
     if raw.event_id is None or raw.kind == b"label" or (not raw.value and raw.y is not None):
         return None
     try:
-        return _text(raw.event_id)
+        return id_of(raw.event_id)
     except BadEvent:
         return None

@@ -34,7 +34,7 @@ def steps_of(path: str) -> Steps:
     at = 0
     while at < len(path):
         found = _STEP.match(path, at)
-        # A dot stands between two names, and nowhere else.
+        # A dot is between two names, and nowhere else.
         if found is None or (found["name"] is not None and (found["dot"] is None) != (at == 0)):
             raise ValueError(f'{path!r} is not a path such as amount, card.country, items[0].price or ["a.b"]')
         steps.append(int(found["index"]) if found["index"] is not None else found["name"] or found["quoted"])
@@ -44,6 +44,12 @@ def steps_of(path: str) -> Steps:
     if type(steps[0]) is int:
         raise ValueError(f"{path!r} begins inside an array; an event is an object")
     return tuple(steps)
+
+
+def column_of(path: str) -> str:
+    """The column of a table that holds what is at a path: `card.country`, `items[0].price`, `a.b` for `["a.b"]`."""
+    first, *others = steps_of(path)
+    return str(first) + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

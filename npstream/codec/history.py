@@ -1,7 +1,7 @@
 """A partition's past as its checkpoint topic records it: kept snapshots, changes of settings, resets.
 
-A reset leaves snapshots and changes behind that no longer lead to where the
-partition stands. The order of the log tells which: read in that order, a reset
+After a reset, snapshots and changes remain that no longer lead to the partition's
+position. The order of the log shows which: read in that order, a reset
 strikes out what lies beyond the place it went back to, and all of it when the
 partition starts over there.
 """
@@ -66,17 +66,17 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
     """The history of one partition from a read of its checkpoint partition. Raises `StateCorrupt`."""
     owner = (group, topic, partition)
     newest = {record.key: record for record in records}
-    told: list[tuple[int, Kept | Change | Reset]] = []
+    found: list[tuple[int, Kept | Change | Reset]] = []
     for first, chunks in gather(newest.values()).items():
         if first[:3] == owner and (snapshot := _try_whole(decode_snapshot(join(chunks)), newest)) is not None:
-            told.append((chunks[0].offset, Kept(snapshot, chunks[0].offset, len(chunks))))
+            found.append((chunks[0].offset, Kept(snapshot, chunks[0].offset, len(chunks))))
     for record in newest.values():
         key = parse_key(record.key)
         if isinstance(key, ChangeKey) and key[:3] == owner:
-            told.append((record.offset, decode_change(record)))
+            found.append((record.offset, decode_change(record)))
         elif isinstance(key, ResetKey) and key[:3] == owner:
-            told.append((record.offset, decode_reset(record)))
-    return _in_log_order([item for _, item in sorted(told, key=lambda pair: pair[0])])
+            found.append((record.offset, decode_reset(record)))
+    return _in_log_order([item for _, item in sorted(found, key=lambda pair: pair[0])])
 
 
 def _try_whole(snapshot: Snapshot, newest: Mapping[bytes, KeyValue]) -> Snapshot | None:
@@ -110,11 +110,11 @@ def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: 
     return found
 
 
-def _in_log_order(told: list[Kept | Change | Reset]) -> History:
+def _in_log_order(items: list[Kept | Change | Reset]) -> History:
     snapshots: list[Kept] = []
     changes: list[Change] = []
     resets: list[Reset] = []
-    for item in told:
+    for item in items:
         if isinstance(item, Kept):
             snapshots.append(item)
         elif isinstance(item, Change):
@@ -130,7 +130,7 @@ def _in_log_order(told: list[Kept | Change | Reset]) -> History:
 
 def _struck_out(reset: Reset, snapshots: list[Kept], changes: list[Change]) -> tuple[list[Kept], list[Change]]:
     """What is left after a reset; its own snapshot is the last one before it, its own changes come after it."""
-    if reset.begins_anew:
+    if reset.starts_over:
         own = snapshots[-1:]
         return [kept for kept in own if kept.next_offset == reset.to], []
     return (

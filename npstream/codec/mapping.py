@@ -45,8 +45,8 @@ class Mapping:
             self._raw = self._score if config.external else self._x
         self._features = [(feature, steps_of(feature.path)) for feature in config.mapping or ()]
         self._key = start_of_key(config.key)
-        of_kind = {"number": _number, "category": self._category, "flag": _flag, "time": _time}
-        self._readers = [(each, each.kind == "number", of_kind[each.kind]) for each in config.mapping or ()]
+        self._of_kind = {"number": _number, "category": self._category, "flag": _flag, "time": _time}
+        self._readers = [(each, each.kind == "number", self._of_kind[each.kind]) for each in config.mapping or ()]
 
     def read(self, document: object) -> EventReading:
         """The event that a parsed document holds. Raises `BadEvent` with one of `REASONS`, naming feature and path."""
@@ -80,7 +80,10 @@ class Mapping:
             return None
 
     def _event_id(self, document: dict[str, Any]) -> EventId | None:
-        event_id = find(document, self._id)
+        return self.id_of(find(document, self._id))
+
+    def id_of(self, event_id: Any) -> EventId | None:
+        """The id that a value is. Raises `BadEvent`."""
         if event_id is None or type(event_id) is int:
             return event_id
         if type(event_id) is not str or not 0 < len(event_id.encode()) <= ID_MAX_BYTES:
@@ -88,7 +91,10 @@ class Mapping:
         return event_id
 
     def _sign(self, document: dict[str, Any]) -> int:
-        y = find(document, self._label)
+        return self.label_of(find(document, self._label))
+
+    def label_of(self, y: Any) -> int:
+        """1 or -1 by the label's rule, 0 when it is not known yet. Raises `BadEvent`."""
         if y is None:
             return 0
         sign = self._signs.get(y) if isinstance(y, int | float | str) else None
@@ -137,7 +143,7 @@ class Mapping:
         if found is not None and None in found:
             for (feature, _), value in zip(self._features, found, strict=True):
                 if value is None and not feature.may_miss:
-                    raise BadEvent("missing_feature", f"{feature.name}: {feature.path} is absent or null")
+                    raise _absent(feature)
         return found
 
     # Raw values.
@@ -151,6 +157,12 @@ class Mapping:
             value if is_number and type(value) is float and abs(value) <= MAGNITUDE_MAX else read(feature, value)
             for (feature, is_number, read), value in zip(self._readers, raw, strict=True)
         ]
+
+    def value_of(self, feature: Feature, value: Any) -> float:
+        """The raw value of one feature, NaN where it is missing. Raises `BadEvent`."""
+        if value is None and not feature.may_miss:
+            raise _absent(feature)
+        return self._of_kind[feature.kind](feature, value)
 
     def _place(self, at: int) -> str:
         """What a number of the short form is called."""
@@ -222,6 +234,10 @@ def _refuse(value: Any, place: str) -> NoReturn:
     if isinstance(value, int) or math.isfinite(value):
         raise BadEvent("magnitude", f"{place} is beyond 1e15; scale the feature before sending it")
     raise BadEvent("not_finite", f"{place} is NaN or infinite")
+
+
+def _absent(feature: Feature) -> BadEvent:
+    return BadEvent("missing_feature", f"{feature.name}: {feature.path} is absent or null")
 
 
 def _name(feature: Feature) -> str:

@@ -1,6 +1,6 @@
 """Reset records: that an operator moved a partition's position, where to, and what became of its state.
 
-One record per move in the checkpoint topic, under a key of its own, so that
+One record per reset in the checkpoint topic, under a key of its own, so that
 compaction keeps them all. The value is JSON with sorted keys:
 {"at_ms": n, "from": n, "how": "...", "to": n, "why": "..."}.
 """
@@ -33,7 +33,7 @@ class Reset:
     why: str = ""
 
     @property
-    def begins_anew(self) -> bool:
+    def starts_over(self) -> bool:
         """Whether nothing from before it can be replayed into what came after."""
         return self.how in ("fresh", "kept")
 

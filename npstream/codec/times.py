@@ -4,6 +4,9 @@ import math
 import re
 from datetime import UTC, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 UNIT_LIMIT = 1e11
 """A number from here on counts a smaller unit: as seconds it were after the year 5138, as milliseconds it is 1973."""
 TIME_LIMIT = 1e20
@@ -13,6 +16,7 @@ _ISO = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
     r"(?:[Zz]|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
+_PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
 _EPOCH_DAY = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 
 
@@ -21,6 +25,24 @@ def seconds_of_number(number: float) -> float:
     while abs(number) >= UNIT_LIMIT:
         number /= 1000.0
     return number
+
+
+def seconds_of_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for many at once."""
+    while (late := np.abs(numbers) >= UNIT_LIMIT).any():
+        numbers = np.where(late, numbers / 1000.0, numbers)
+    return numbers
+
+
+def seconds_of_datetimes(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Seconds since 1970 of numpy's times, the bits of `seconds_of_text`; NaN where there is none."""
+    unit, step = np.datetime_data(moments.dtype)
+    if unit not in _PER_SECOND:
+        moments, unit, step = moments.astype("datetime64[s]"), "s", 1
+    per_second = _PER_SECOND[unit]
+    counts = moments.astype(np.int64) * step
+    whole, rest = np.divmod(counts, per_second)
+    return np.where(np.isnat(moments), np.nan, whole.astype(np.float64) + rest / per_second)
 
 
 def seconds_of_text(text: str) -> float:

@@ -2,12 +2,16 @@
 
 id, hour, amount, comment, y        with features (amount, hour):
 id  x[1]  x[0]    left out  label
+
+With a mapping the columns have the names of its paths: `card.country` for {category: card.country}.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from npstream.errors import UsageError
+from npstream.codec.decoder import EventConfig
+from npstream.codec.features import DEFAULT_LABEL, column_of
+from npstream.errors import DataError, UsageError
 
 LABELS = ("y", "label", "target", "class")
 """Names by which a label column is found, in any case."""
@@ -21,11 +25,31 @@ class Wanted:
     """What the settings and the command line ask for.
 
     Without `features`: every column of numbers. `label` is a column's name,
-    `NO_LABEL`, or None for the one that is named like a label.
+    `NO_LABEL`, or None for the one that `events` names, else that is named like a
+    label.
     """
 
     features: tuple[str, ...] | None = None
     label: str | None = None
+    events: EventConfig | None = None
+
+    @classmethod
+    def by(cls, events: EventConfig, label: str | None) -> "Wanted":
+        """What the settings name, and the command line's label."""
+        mapped = None if events.mapping is None else tuple(column_of(feature.path) for feature in events.mapping)
+        return cls(events.features if mapped is None else mapped, label, events)
+
+    @property
+    def ruled(self) -> EventConfig | None:
+        """The settings, if they say how values are read: by a mapping, or by a rule for the label."""
+        events = self.events
+        return events if events is not None and (events.mapping is not None or events.label != DEFAULT_LABEL) else None
+
+    def named(self, column: str) -> str:
+        """A column, with the feature that it is for."""
+        of = () if self.events is None else self.events.mapping or ()
+        names = [feature.name for feature in of if column_of(feature.path) == column and feature.name != column]
+        return f"{column} (feature {', '.join(names)})" if names else column
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +62,7 @@ class Chosen:
     left_out: tuple[str, ...]
 
     def __str__(self) -> str:
-        parts = [f"features {_listed(self.features)}", f"label {self.label or 'none'}"]
+        parts = [f"features {_listed([*dict.fromkeys(self.features)])}", f"label {self.label or 'none'}"]
         if self.id is not None:
             parts.append(f"id {self.id}")
         if self.left_out:
@@ -48,27 +72,32 @@ class Chosen:
 
 def choose(names: Sequence[str], wanted: Wanted, is_numeric: Callable[[str], bool]) -> Chosen:
     """The columns to take from a table with these names. Raises `UsageError` with what there is and what is wanted."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two columns are named {twice!r}; give each a name of its own")
     taken = wanted.features or ()
     missing = [name for name in taken if name not in names]
     if missing:
-        raise UsageError(
-            f"no column {_listed(missing)}; wanted are {_listed(taken)} (events.features), there are {_listed(names)}"
-        )
+        lacking = ", ".join(wanted.named(name) for name in dict.fromkeys(missing))
+        listed = _listed([*dict.fromkeys(taken)])
+        raise DataError(f"no column {lacking}; wanted are {listed} (events.features), there are {_listed(names)}")
     free = [name for name in names if name not in taken]
-    label = _label(free, names, wanted.label)
-    identity = next((name for name in free if name.casefold() == ID and name != label), None)
+    label = _label(free, names, wanted)
+    identity = _identity([name for name in free if name != label], wanted)
     # A column without a name is what some programs write the numbers of rows to.
     others = [name for name in free if name not in (label, identity)]
     features = taken or tuple(name for name in others if name and is_numeric(name))
     if not features:
-        raise UsageError(f"no column of numbers besides label and id; there are {_listed(names)}")
+        raise DataError(f"no column of numbers besides label and id; there are {_listed(names)}")
     return Chosen(features, label, identity, tuple(name for name in others if name not in features))
 
 
-def _label(free: Sequence[str], names: Sequence[str], asked: str | None) -> str | None:
+def _identity(free: Sequence[str], wanted: Wanted) -> str | None:
+    """The id may be missing: then each row is called by its number."""
+    path = None if wanted.events is None else column_of(wanted.events.id)
+    return path if path in free else next((name for name in free if name.casefold() == ID), None)
+
+
+def _label(free: Sequence[str], names: Sequence[str], wanted: Wanted) -> str | None:
+    asked = wanted.label
+    path = DEFAULT_LABEL.path if wanted.events is None else column_of(wanted.events.label.path)
     if asked == NO_LABEL:
         return None
     if asked is not None:
@@ -76,6 +105,13 @@ def _label(free: Sequence[str], names: Sequence[str], asked: str | None) -> str 
             why = "it is a feature" if asked in names else f"there are {_listed(names)}"
             raise UsageError(f"--label {asked}: no such column to take the label from; {why}")
         return asked
+    if path != DEFAULT_LABEL.path:
+        if path in free:
+            return path
+        raise DataError(
+            f"no column {path} (events.label); name the label's with --label NAME, or --label {NO_LABEL} where there "
+            f"is none; there are {_listed(names)}"
+        )
     found = [name for name in free if name.casefold() in LABELS]
     if len(found) == 1:
         return found[0]

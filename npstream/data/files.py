@@ -1,7 +1,7 @@
-"""Reading one data set from one file: .npz, .csv, LIBSVM text or Parquet. Everything comes out dense and finite."""
+"""Reading one data set from one file: .npz, .csv, LIBSVM text or Parquet. Columns with names are taken by them."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from zipfile import BadZipFile
@@ -9,36 +9,32 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.arrays import Features, Signs
+from npstream.arrays import Features, Floats, Signs
 from npstream.codec.decoder import EventConfig
-from npstream.data.columns import NO_LABEL, Chosen, Wanted, choose
-from npstream.errors import UsageError
+from npstream.codec.table import Column, TableReader
+from npstream.data.arrow_table import ArrowTable, read_parquet
+from npstream.data.columns import NO_LABEL, Wanted, choose
+from npstream.data.text_table import TextTable, read_csv
+from npstream.errors import DataError, UsageError
 
+_PLAIN = EventConfig(d=1)
 _CELLS_MAX = 400_000_000  # 1.6 GB as float32: a wrong file should be refused, not swapped to disk
-_ID_MAX_BYTES = 256
-_WHOLE_DIGITS_MAX = 18  # longer ones may not fit the 64 bits that JSON's readers have for them
-_WORDS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a file holds: features, the label of each row or None, and ids where a column has them.
+    """What a file holds: the model's columns, the labels or None, and ids where a column has them.
 
     `columns` says which columns were taken for what, where a file has columns.
+    With a mapping `x` has NaN where a value is missing, `y` has 0 where the label
+    is, and `cells` are the columns that were mapped.
     """
 
     x: Features = field(repr=False)
     y: Signs | None = field(repr=False)
     ids: list[str | int] | None = field(default=None, repr=False)
     columns: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    x: NDArray[np.generic]
-    y: NDArray[np.float64] | None
-    ids: list[str | int] | None = None
-    columns: str | None = None
+    cells: Mapping[str, Column] | None = field(default=None, repr=False)
 
 
 def check(path: Path) -> None:
@@ -50,20 +46,16 @@ def check(path: Path) -> None:
 
 
 def check_width(path: Path, rows: Rows, events: EventConfig) -> None:
-    """Raises `UsageError` when rows have another number of features than the settings say, or are not for them."""
-    if events.mapping is not None:
-        raise UsageError(
-            f"{path}: the settings find features by path, and a table has none; give events as lines of a .jsonl file"
-        )
-    if rows.x.shape[1] != events.width:
+    """Raises `UsageError` when rows have another number of features than the settings say."""
+    if rows.x.shape[1] != (1 if events.external else events.d):
         raise wrong_width(path, rows.x.shape[1], events, rows.columns)
 
 
-def wrong_width(path: Path, found: int, events: EventConfig, columns: str | None = None) -> UsageError:
+def wrong_width(path: Path, found: int, events: EventConfig, columns: str | None = None) -> DataError:
     """What to raise for a file with another number of features than the settings say."""
     wanted = "one score (preset external)" if events.external else f"{events.d} (model.d)"
     taken = "" if columns is None else f"; {columns}"
-    return UsageError(f"{path}: has {found} features, the settings say {wanted}{taken}")
+    return DataError(f"{path}: has {found} features, the settings say {wanted}{taken}")
 
 
 def read(path: Path) -> tuple[Features, Signs]:
@@ -76,139 +68,128 @@ def read(path: Path) -> tuple[Features, Signs]:
 def read_rows(path: Path, wanted: Wanted | None = None) -> Rows:
     """The columns of one file that are wanted. Raises `UsageError` naming the file and what is wrong with it.
 
-    Labels -1/1 and 0/1 are taken as they are (1 is the target); of any other
-    two values the rarer one becomes the target, as in the paper.
+    Labels are read by the settings' rule, where they have one. Otherwise -1/1 and
+    0/1 are taken as they are (1 is the target); of any other two values the rarer
+    one becomes the target, as in the paper.
     """
     check(path)
+    if wanted is not None and wanted.events is not None and wanted.events.transform is not None:
+        raise UsageError(
+            f"{path}: events.transform takes whole events, and a table has none; give events as lines of a .jsonl file"
+        )
     try:
-        raw = READERS[path.suffix](path, wanted or Wanted())
+        rows = READERS[path.suffix](path, wanted or Wanted())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read as {path.suffix} ({error})") from error
-    x, y = raw.x, raw.y
+        raise DataError(f"{path}: cannot be read as {path.suffix} ({error})") from error
+    x, y = rows.x, rows.y
     if x.ndim != 2 or x.shape[0] == 0 or x.shape[1] == 0:
-        raise UsageError(f"{path}: expected rows of features, found shape {x.shape}")
+        raise DataError(f"{path}: expected rows of features, found shape {x.shape}")
     if y is not None and y.shape != (x.shape[0],):
-        raise UsageError(f"{path}: {x.shape[0]} rows but labels of shape {y.shape}; they must match")
+        raise DataError(f"{path}: {x.shape[0]} rows but labels of shape {y.shape}; they must match")
+    if rows.cells is None and not np.isfinite(x).all():
+        raise DataError(f"{path}: holds NaN or infinite values; remove or fill them first")
+    return rows
+
+
+def _dense(x: NDArray[np.generic]) -> Features:
     with np.errstate(over="ignore"):
-        features = np.ascontiguousarray(x, np.float32)
-    if not np.isfinite(features).all():
-        raise UsageError(f"{path}: holds NaN or infinite values; remove or fill them first")
-    return Rows(features, None if y is None else _labels(path, y), raw.ids, raw.columns)
+        return np.ascontiguousarray(x, np.float32)
 
 
-def _labels(path: Path, y: NDArray[np.float64]) -> Signs:
+def _two_signs(path: Path, y: NDArray[np.float64]) -> Signs:
     values, counts = np.unique(y, return_counts=True)
     if values.size != 2:
-        raise UsageError(f"{path}: needs exactly two label values, found {values[:6].tolist()}")
+        raise DataError(f"{path}: needs exactly two label values, found {values[:6].tolist()}")
     if values.tolist() in ([-1.0, 1.0], [0.0, 1.0]):
         return np.where(y == 1, 1, -1).astype(np.int8)
     return np.where(y == values[np.argmin(counts)], 1, -1).astype(np.int8)
 
 
-def _read_npz(path: Path, wanted: Wanted) -> _Raw:
+def _read_npz(path: Path, wanted: Wanted) -> Rows:
     labelled = _has_labels(path, wanted)
     try:
         with np.load(path, allow_pickle=False) as archive:
-            x = archive["X"].astype(np.float32)
-            return _Raw(x, archive["y"].astype(np.float64) if labelled else None)
+            x = _dense(archive["X"])
+            y = archive["y"].astype(np.float64) if labelled else None
     except (KeyError, ValueError, TypeError, AttributeError, EOFError, OSError, BadZipFile) as error:
         # What numpy raises depends on where a file is torn; an .npy inside an .npz name has no arrays to ask for.
-        raise UsageError(f"{path}: expected arrays X and y in an .npz archive ({error})") from error
+        raise DataError(f"{path}: expected arrays X and y in an .npz archive ({error})") from error
+    return Rows(x, None if y is None else _two_signs(path, y))
 
 
 def _has_labels(path: Path, wanted: Wanted) -> bool:
-    """Of a file without names, whether its labels are wanted."""
+    """Of a file without names, whether its labels are wanted. Raises `UsageError` when anything asks for names."""
+    if wanted.events is not None and wanted.events.mapping is not None:
+        raise DataError(f"{path}: has no names of columns for the mapping in events.features to find")
     if wanted.label not in (None, NO_LABEL):
         raise UsageError(f"{path}: has no names of columns for --label {wanted.label} to choose from; leave it out")
     return wanted.label is None
 
 
-def _read_csv(path: Path, wanted: Wanted) -> _Raw:
-    """Comma separated, with or without a line of names; without, the label is the last column."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        lines = [(reader.line_num, row) for row in reader if row]
-    if not lines:
-        raise UsageError(f"{path}: is empty")
-    width = len(lines[0][1])
-    for number, row in lines:
-        if len(row) != width:
-            raise UsageError(f"{path}, line {number}: every row must hold the same number of cells, {width} as before")
-    numbers = [_is_number(cell) for cell in lines[0][1]]
-    if any(numbers) and not all(numbers):
-        raise UsageError(f"{path}, line 1: is neither a header, a name for each column, nor a row of numbers")
-    header = None if all(numbers) else [name.strip() for name in lines.pop(0)[1]]
-    if not lines:
-        raise UsageError(f"{path}: holds no rows")
-    columns = _Columns(path, [number for number, _ in lines], list(zip(*(row for _, row in lines), strict=True)))
-    if header is not None:
-        return _named(path, header, columns, wanted)
-    last = width - 1 if _has_labels(path, wanted) else None
-    places = [place for place in range(width) if place != last]
-    label = "none" if last is None else f"column {width}, the last"
-    return _Raw(
-        np.stack([columns.numbers(place) for place in places], axis=1) if places else np.empty((0, 0)),
-        None if last is None else columns.numbers(last),
+def _read_csv(path: Path, wanted: Wanted) -> Rows:
+    """With or without a line of names; without, the label is the last column."""
+    table = read_csv(path)
+    if table.named:
+        return _of_table(path, table, wanted)
+    names = [*table.columns]
+    last = names.pop() if _has_labels(path, wanted) else None
+    label = "none" if last is None else f"column {last}, the last"
+    numbers = {name: _numbers(path, column) for name, column in table.columns.items()}
+    return Rows(
+        _dense(np.stack([numbers[name] for name in names], axis=1) if names else np.empty((0, 0))),
+        None if last is None else _two_signs(path, numbers[last]),
         columns=f"no names in the first line; label {label}; all other columns are features, in their order",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The cells of a text table by column; `lines` are the lines of the file they are from."""
-
-    path: Path
-    lines: Sequence[int]
-    cells: Sequence[tuple[str, ...]]
-
-    def is_numeric(self, place: int) -> bool:
-        try:
-            np.array(self.cells[place], np.float64)
-        except ValueError:
-            return False
-        return True
-
-    def numbers(self, place: int) -> NDArray[np.float64]:
-        try:
-            return np.array(self.cells[place], np.float64)
-        except ValueError:
-            at = next(at for at, cell in enumerate(self.cells[place]) if not _is_number(cell))
-            raise UsageError(
-                f"{self.path}, line {self.lines[at]}, column {place + 1}: {self.cells[place][at]!r:.40} is not a number"
-            ) from None
-
-    def labels(self, place: int) -> NDArray[np.float64]:
-        words = [_WORDS.get(cell.strip().lower()) for cell in self.cells[place]]
-        return self.numbers(place) if None in words else np.array(words, np.float64)
-
-    def ids(self, place: int) -> list[str | int]:
-        """Whole numbers when all of them are written as such, else texts."""
-        texts = [cell.strip() for cell in self.cells[place]]
-        _check_ids(self.path, texts)
-        return [*map(int, texts)] if all(_is_whole(text) for text in texts) else [*texts]
+def _read_parquet(path: Path, wanted: Wanted) -> Rows:
+    return _of_table(path, read_parquet(path), wanted)
 
 
-def _named(path: Path, names: list[str], columns: _Columns, wanted: Wanted) -> _Raw:
-    chosen = _chosen(path, names, wanted, lambda name: columns.is_numeric(names.index(name)))
-    x = np.stack([columns.numbers(names.index(name)) for name in chosen.features], axis=1)
-    y = None if chosen.label is None else columns.labels(names.index(chosen.label))
-    return _Raw(x, y, None if chosen.id is None else columns.ids(names.index(chosen.id)), str(chosen))
-
-
-def _chosen(path: Path, names: Sequence[str], wanted: Wanted, is_numeric: Callable[[str], bool]) -> Chosen:
+def _of_table(path: Path, table: TextTable | ArrowTable, wanted: Wanted) -> Rows:
+    """The columns that are wanted, by name; values by the settings' mapping and rule where they have one."""
+    columns: Mapping[str, Column] = table.columns
+    events = wanted.ruled
     try:
-        return choose(names, wanted, is_numeric)
+        chosen = choose([*columns], wanted, table.is_numeric)
+        reader = TableReader(wanted.events or _PLAIN)
+        ids = None if chosen.id is None else reader.ids(columns[chosen.id])
+        y = None if events is None or chosen.label is None else reader.labels(columns[chosen.label])
+        if events is not None and events.mapping is not None:
+            taken = {name: columns[name] for name in chosen.features}
+            return Rows(reader.features(taken), y, ids, str(chosen), taken)
     except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
+    if events is None and chosen.label is not None:
+        y = _two_signs(path, _truths(path, columns[chosen.label]))
+    x = np.stack([_numbers(path, columns[name]) for name in chosen.features], axis=1)
+    return Rows(_dense(x), y, ids, str(chosen))
 
 
-def _check_ids(path: Path, ids: Sequence[str | int]) -> None:
-    for row, identity in enumerate(ids, 1):
-        if not 0 < len(str(identity).encode()) <= _ID_MAX_BYTES:
-            raise UsageError(f"{path}, row {row}: an id has 1 to {_ID_MAX_BYTES} bytes, not {str(identity)!r:.40}")
+def _numbers(path: Path, column: Column) -> Floats:
+    """A feature of the short form: a number in every row."""
+    found = column.numbers()
+    found = _truths(path, column) if found is None else found
+    if not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise DataError(
+            f"{path}: {column.where(row)}: is empty, NaN or infinite; fill it, or say that it may be missing, in "
+            "events.features: NAME: {number: COLUMN, missing: allow}"
+        )
+    return found
 
 
-def _read_libsvm(path: Path, wanted: Wanted) -> _Raw:
+def _truths(path: Path, column: Column) -> Floats:
+    """Numbers, true and false; NaN where nothing is said."""
+    values, index = column.distinct("label")
+    wrong = [place for place, value in enumerate(values) if not isinstance(value, int | float)]
+    if wrong:
+        row = int(np.flatnonzero(np.isin(index, wrong))[0])
+        raise DataError(f"{path}: {column.where(row)}: {values[index[row]]!r:.40} is not a number")
+    return np.array([*values, np.nan], np.float64)[index]
+
+
+def _read_libsvm(path: Path, wanted: Wanted) -> Rows:
     """`label index:value ...` a line, indices from 1, absent means 0."""
     labelled = _has_labels(path, wanted)
     y: list[float] = []
@@ -223,65 +204,19 @@ def _read_libsvm(path: Path, wanted: Wanted) -> _Raw:
                 cells.extend((len(y), int(index) - 1, float(value)) for index, value in pairs)
                 y.append(float(fields[0]))
             except ValueError as error:
-                raise UsageError(f"{path}, line {number}: expected `label index:value ...` ({error})") from error
+                raise DataError(f"{path}, line {number}: expected `label index:value ...` ({error})") from error
     if not cells or min(column for _, column, _ in cells) < 0:
-        raise UsageError(f"{path}: expected LIBSVM rows with indices from 1")
+        raise DataError(f"{path}: expected LIBSVM rows with indices from 1")
     dims = max(column for _, column, _ in cells) + 1
     if dims * len(y) > _CELLS_MAX:
-        raise UsageError(f"{path}: {len(y)} x {dims} is too large to hold dense; select features first")
+        raise DataError(f"{path}: {len(y)} x {dims} is too large to hold dense; select features first")
     x = np.zeros((len(y), dims), np.float32)
     row, column, value = (np.array(part) for part in zip(*cells, strict=True))
     x[row, column] = value
-    return _Raw(x, np.array(y) if labelled else None)
+    return Rows(x, _two_signs(path, np.array(y)) if labelled else None)
 
 
-def _read_parquet(path: Path, wanted: Wanted) -> _Raw:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise UsageError(f"{path}: needs pyarrow; install it: pip install 'npstream[parquet]'") from None
-    try:
-        table = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: is not a Parquet file ({error})") from error
-    of = pyarrow.types
-    numeric = (of.is_integer, of.is_floating, of.is_decimal, of.is_boolean)
-    chosen = _chosen(
-        path,
-        list(table.column_names),
-        wanted,
-        lambda name: any(test(table.schema.field(name).type) for test in numeric),
-    )
-
-    def numbers(name: str) -> NDArray[np.float64]:
-        try:
-            return np.array(table[name].to_pylist(), np.float64)  # null becomes NaN
-        except (TypeError, ValueError):
-            raise UsageError(f"{path}, column {name}: holds something that is not a number") from None
-
-    x = np.stack([numbers(name) for name in chosen.features], axis=1)
-    ids = None if chosen.id is None else table[chosen.id].to_pylist()
-    if ids is not None:
-        _check_ids(path, ["" if identity is None else identity for identity in ids])
-    return _Raw(x, None if chosen.label is None else numbers(chosen.label), ids, str(chosen))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a text is what a whole number is written as, so that nothing is lost by reading it as one."""
-    plain = len(text) <= _WHOLE_DIGITS_MAX and text.isascii() and text.removeprefix("-").isdecimal()
-    return plain and str(int(text)) == text
-
-
-READERS: dict[str, Callable[[Path, Wanted], _Raw]] = {
+READERS: dict[str, Callable[[Path, Wanted], Rows]] = {
     ".npz": _read_npz,
     ".csv": _read_csv,
     ".libsvm": _read_libsvm,

@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from npstream.codec.features import steps_of
+from npstream.codec.mapping import find
 from npstream.errors import UsageError
 from npstream.records import UNREADABLE_HEADERS, Headers, Record
 
@@ -109,11 +111,11 @@ def _record(document: Any) -> tuple[int, Record]:
     return int(document["partition"]), Record(int(document["offset"]), int(document["timestamp"]), key, value, headers)
 
 
-def event_key(value: bytes | None, number: int) -> bytes:
-    """The id of an event, else its number: what spreads over partitions and brings a label to its event."""
+def event_key(value: bytes | None, number: int, path: str = "id") -> bytes:
+    """The id of an event, found at `path`, else its number: it spreads events, and brings a label to its own."""
     try:
-        identity = orjson.loads(value or b"").get("id")
-    except (orjson.JSONDecodeError, AttributeError):
+        identity = find(orjson.loads(value or b""), steps_of(path))
+    except orjson.JSONDecodeError:
         identity = None
     return str(number if identity is None else identity).encode()
 

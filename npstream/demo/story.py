@@ -38,7 +38,7 @@ class Story:
     tau: float
     stream: DemoStream
     ways: Sequence[Way]
-    digests: Sequence[str]
+    chains: Sequence[str]
 
 
 def make_story(config: PartitionConfig, source: TopicSource, stream: DemoStream) -> Story:
@@ -51,7 +51,7 @@ def make_story(config: PartitionConfig, source: TopicSource, stream: DemoStream)
         _fixed(config, stream),
         _way("the paper's algorithm", paper),
     ]
-    return Story(params.tau, stream, ways, [partition.digest for partition in live.partitions])
+    return Story(params.tau, stream, ways, [partition.chain for partition in live.partitions])
 
 
 def _way(name: str, result: Result) -> Way:

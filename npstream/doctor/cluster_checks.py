@@ -1,4 +1,4 @@
-"""What can be said of a Kafka cluster: topics, retention, timeouts, group and stuck transactions."""
+"""What is checked of a Kafka cluster: topics, retention, timeouts, group and stuck transactions."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise

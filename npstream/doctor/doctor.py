@@ -52,6 +52,7 @@ def _examine_group(patient: Patient, how: Round) -> list[Finding]:
         name = f"{patient.topics.events}/{partition}"
         try_look(found, name, partial(checkup.check_partition, patient, partition))
         try_look(found, name, partial(_sample, patient, partition, how))
+        try_look(found, name, partial(checkup.check_traffic, patient, partition))
     try_look(found, patient.topics.events, partial(checkup.show_event, patient))
     return found
 

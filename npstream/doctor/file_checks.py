@@ -1,4 +1,4 @@
-"""What can be said of an embedded file itself: its pages, every record, every kept checkpoint.
+"""What is checked of an embedded file itself: its pages, every record, every kept checkpoint.
 
 That each record is one npstream could have written, not that it is the one it
 wrote: whether contents are as they were is what `npstream audit` proves.

@@ -1,4 +1,4 @@
-"""What can be said of a group on any broker: its positions, its checkpoints, and whether its events can be read."""
+"""What is checked of a group on any broker: its positions, its checkpoints, and whether its events can be read."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,10 +13,13 @@ from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
 from npstream.partition import PartitionConfig
 from npstream.partition.config import check_change
+from npstream.partition.foresight import Traffic, foresee
 from npstream.port import Ends, Log, StateReader
 from npstream.records import Channel, Position, Record, Topics
 from npstream.state import committed_snapshot, kept_history, processor_of
 
+_PACED_MIN = 1000
+"""Events from which the rate of a partition can be seen."""
 _SHOWN = 100
 """Newest events that a user's function is tried on."""
 
@@ -30,6 +33,8 @@ class Patient:
     group: str
     topics: Topics
     config: PartitionConfig
+    seeded: bool = False
+    """Whether a new partition begins with a trained model."""
 
 
 def check_counts(patient: Patient) -> list[Finding]:
@@ -148,6 +153,20 @@ def tail(log: Log, partition: int, count: int) -> list[Record]:
     """The newest events of a partition; fewer where offsets hold no record."""
     ends = log.ends(Channel.EVENTS, partition)
     return list(log.read(Channel.EVENTS, partition, max(ends.begin, ends.stable - count), ends.stable))
+
+
+def check_traffic(patient: Patient, partition: int) -> list[Finding]:
+    """What the rate at which events come means for observations that wait for labels."""
+    log, ends = patient.log, patient.log.ends(Channel.EVENTS, partition)
+    if ends.stable - ends.begin < _PACED_MIN:
+        return []
+    oldest, newest = next(log.read(Channel.EVENTS, partition, ends.begin, ends.stable), None), tail(log, partition, 1)
+    if oldest is None or not newest or newest[0].timestamp_ms <= oldest.timestamp_ms:
+        return []
+    traffic = Traffic(1000 * (ends.stable - ends.begin) / (newest[0].timestamp_ms - oldest.timestamp_ms))
+    started = patient.seeded or patient.state.committed(partition) is not None
+    name = f"{patient.topics.events}/{partition}"
+    return [Finding("warning", name, *found) for found in foresee(patient.config, traffic, seeded=started)]
 
 
 def ahead(patient: Patient, partition: int, count: int) -> list[Record]:

@@ -189,7 +189,7 @@ class Store:
             raise Fatal(f"topic {name!r} does not exist in {self.path}: run `npstream init`, or correct topics")
         topic, partitions, spans = row
         if type(topic) is not int or type(partitions) is not int or not 0 < partitions <= spans:
-            raise self.damaged(f"topic {name!r} is said to have {partitions!r} partitions, there are {spans}")
+            raise self.damaged(f"topic {name!r} should have {partitions!r} partitions, there are {spans}")
         return topic, partitions
 
     def ends(self, topic: int, partition: int) -> Ends:
@@ -204,7 +204,7 @@ class Store:
             )
         begin, following = row
         if not (type(begin) is type(following) is int and 0 <= begin <= following):
-            raise self.damaged(f"partition {partition} of topic {topic} is said to hold {begin!r} to {following!r}")
+            raise self.damaged(f"partition {partition} of topic {topic} claims to hold {begin!r} to {following!r}")
         return Ends(begin, following, following)
 
     def fetch(

@@ -67,7 +67,7 @@ def audit(
 
     Raises `UsageError` when the state before `begin` cannot be recomputed.
     """
-    if past.history.resets and past.history.resets[-1].begins_anew and begin < past.history.resets[-1].to:
+    if past.history.resets and past.history.resets[-1].starts_over and begin < past.history.resets[-1].to:
         raise UsageError(
             f"{past.name}: what was decided before offset {past.history.resets[-1].to} ended with a reset; "
             f"audit from there on (--from {past.history.resets[-1].to})"

@@ -22,14 +22,19 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         "" if committed is None else f" (committed offset {committed}, {committed - card['next_offset']} to replay)"
     )
     state = "warming up: no alarms yet" if card["warming_up"] else "frozen" if not card["learning"] else "learning"
-    budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} false alarms left"
+    by_alarm = card["control"] == "alarm_rate"
+    held = "alarms among all observations" if by_alarm else "false alarms among non-targets"
+    counted = "alarms" if by_alarm else "false alarms"
+    budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} {counted} left"
+    alarm_rate = "not known yet" if card["alarm_rate"] is None else f"{card['alarm_rate']:.4f} over its life"
     name = f"{card['group']}/{card['topic']}/{card['partition']}"
     lines = [
         f"{name}: checkpoint at input offset {card['next_offset']}{to_replay}",
         f"  model        {card['preset']}{shape}, algorithm {card['algorithm']}, {card['bytes']} bytes, {state}",
         f"  learned      {card['learned']} events of {card['events']}: {card['negatives']} non-targets, "
         f"{card['positives']} targets labelled",
-        f"  target rate  tau {card['tau']:g}",
+        f"  target rate  tau {card['tau']:g} of {held}",
+        f"  alarm rate   {alarm_rate}",
         f"  FPR          {_rate_text(card['fpr'])}",
         f"  TPR          {_rate_text(card['tpr'])}",
         f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",

@@ -40,7 +40,7 @@ _MOVING_S = 0.2
 class GroupMember:
     """One worker in the group, with the input partitions it owns."""
 
-    slot: str | None
+    worker_name: str | None
     client: str
     host: str
     partitions: tuple[int, ...]
@@ -117,9 +117,9 @@ class Admin:
     def _member(self, found: Any) -> GroupMember:
         """Brokers make a member's id of its own name, where it has one, else of its client id, and a UUID."""
         name = found.id[: -len("-00000000-0000-0000-0000-000000000000")]
-        slot = name if name and name != found.client_id else None
+        worker_name = name if name and name != found.client_id else None
         owned = assigned_partitions(found.assignment or b"", self._config.topics.events)
-        return GroupMember(slot, found.client_id, found.client_host, tuple(sorted(owned)))
+        return GroupMember(worker_name, found.client_id, found.client_host, tuple(sorted(owned)))
 
     def plan(self, wishes: Wishes) -> list[Action]:
         """What `prepare` would do, in order; nothing is changed."""

@@ -40,8 +40,8 @@ REFUSED = {
     "bootstrap.servers": f"{_OWN_SETTING}, kafka.bootstrap",
     "metadata.broker.list": f"{_OWN_SETTING}, kafka.bootstrap",
     "group.id": f"{_OWN_SETTING}, kafka.group",
-    "group.instance.id": f"{_OWN_SETTING}, kafka.slot",
-    "transactional.id": "it is made of kafka.group and kafka.slot, so that a restarted worker fences its former self",
+    "group.instance.id": f"{_OWN_SETTING}, kafka.worker_name",
+    "transactional.id": "it is kafka.group and kafka.worker_name, so that a restarted worker fences its former self",
     "transaction.timeout.ms": f"{_OWN_SETTING}, kafka.transaction_timeout_ms",
     "session.timeout.ms": f"{_OWN_SETTING}, kafka.session_timeout_ms",
     "max.poll.interval.ms": f"{_OWN_SETTING}, kafka.max_poll_interval_ms",
@@ -77,11 +77,11 @@ REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class KafkaConfig:
-    """How one worker reaches its cluster. `slot` is its stable name, such as a StatefulSet ordinal."""
+    """How one worker reaches its cluster. `worker_name` is stable, such as the name of a StatefulSet's pod."""
 
     bootstrap: str
     group: str
-    slot: str
+    worker_name: str
     topics: Topics
     static_membership: bool = True
     session_timeout_ms: int = 45_000
@@ -94,7 +94,7 @@ class KafkaConfig:
     @property
     def transactional_id(self) -> str:
         """One per worker and stable over restarts: a new life ends what the former one left open."""
-        return f"{self.group}.{self.slot}"
+        return f"{self.group}.{self.worker_name}"
 
     @property
     def stable_wait_s(self) -> float:
@@ -166,7 +166,7 @@ def reader_settings(config: KafkaConfig) -> ClientSettings:
 
 def member_settings(config: KafkaConfig) -> ClientSettings:
     """The consumer that joins the group and reads the events."""
-    static: ClientSettings = {"group.instance.id": config.slot} if config.static_membership else {}
+    static: ClientSettings = {"group.instance.id": config.worker_name} if config.static_membership else {}
     return {
         "heartbeat.interval.ms": min(3_000, config.session_timeout_ms // 3),
         "topic.metadata.refresh.interval.ms": int(METADATA_REFRESH_S * 1000),

@@ -49,7 +49,7 @@ def dismiss(config: KafkaConfig, logger: logging.Logger | None = None) -> None:
 
 
 def _static(admin: Admin) -> list[str]:
-    return [member.slot for member in admin.group().members if member.slot is not None]
+    return [member.worker_name for member in admin.group().members if member.worker_name is not None]
 
 
 def _poll(impostors: Sequence["_Impostor"], deadline: float, problem: str) -> None:
@@ -96,12 +96,12 @@ class _Impostor:
 
 
 @contextmanager
-def _impostors(config: KafkaConfig, slots: Sequence[str], logger: logging.Logger) -> Iterator[list[_Impostor]]:
+def _impostors(config: KafkaConfig, names: Sequence[str], logger: logging.Logger) -> Iterator[list[_Impostor]]:
     """One for each name, on its way into the group; closed at the end."""
     made: list[_Impostor] = []
     try:
-        for slot in slots:
-            made.append(_Impostor(replace(config, slot=slot, static_membership=True), logger))
+        for name in names:
+            made.append(_Impostor(replace(config, worker_name=name, static_membership=True), logger))
             made[-1].join()
         yield made
     finally:

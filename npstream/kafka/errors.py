@@ -16,8 +16,8 @@ from npstream.errors import Fatal, NpstreamError, Refused, Retryable
 from npstream.kafka.config import KafkaConfig
 
 _TWIN = (
-    "another worker of group {group!r} runs with slot {slot!r} and has taken over: "
-    "give each worker its own kafka.slot, or stop one of them"
+    "another worker of group {group!r} runs under the name {worker_name!r} and has taken over: "
+    "give each worker its own kafka.worker_name, or stop one of them"
 )
 _LOGIN = "brokers at {bootstrap} refused the login: check kafka.security (protocol, mechanism, username, password)"
 _INTERCEPTED = (
@@ -220,12 +220,12 @@ def translate(
     """Our error for the client's, saying what was being done, in which partition if in one, and what to do next."""
     found = error if isinstance(error, KafkaError) else kafka_error(error)
     if found is None:
-        said = f"{doing}: {type(error).__name__}: {error}"
-        return Retryable(said) if partition is None else Refused(said, partition, STRIKES)
+        cause = f"{doing}: {type(error).__name__}: {error}"
+        return Retryable(cause) if partition is None else Refused(cause, partition, STRIKES)
     code = _underlying(found)
     advice = _FATAL.get(code) or _REFUSED.get(code) or _RETRYABLE.get(code)
-    said = f"{found.name()}: {found.str()}"
-    text = f"{doing}: {advice.format_map(_words(config))} ({said})" if advice else f"{doing}: {said}"
+    cause = f"{found.name()}: {found.str()}"
+    text = f"{doing}: {advice.format_map(_words(config))} ({cause})" if advice else f"{doing}: {cause}"
     named: NpstreamError
     if code in _FATAL:
         named = Fatal(text)
@@ -263,7 +263,7 @@ def _words(config: KafkaConfig) -> dict[str, str]:
     return {
         "bootstrap": config.bootstrap,
         "group": config.group,
-        "slot": config.slot,
+        "worker_name": config.worker_name,
         "transactional_id": config.transactional_id,
         "events": topics.events,
         "decisions": topics.decisions,

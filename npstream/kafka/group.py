@@ -64,7 +64,7 @@ class GroupView:
         return asked.result(timeout=0)
 
     def _ask(self) -> "Future[View]":
-        """The result to come. The calls block, hence on a thread, which ends with the calls' own timeouts."""
+        """The result to come. The calls block, so they run on a thread, which ends with the calls' own timeouts."""
         asked: Future[View] = Future()
         threading.Thread(target=lambda: asked.set_result(self._look()), name="npstream-group", daemon=True).start()
         return asked
@@ -94,9 +94,9 @@ def described(admin: AdminClient, topics: Topics, timeout_s: float) -> dict[str,
 
 
 def _id(found: Any) -> str:
-    """The id in words; empty for the nought that brokers without topic ids send."""
-    nought = found.get_most_significant_bits() == 0 and found.get_least_significant_bits() == 0
-    return "" if nought else str(found)
+    """The id as text; empty for the zero that brokers without topic ids send."""
+    is_zero = found.get_most_significant_bits() == 0 and found.get_least_significant_bits() == 0
+    return "" if is_zero else str(found)
 
 
 def find_group(admin: AdminClient, group: str, timeout_s: float) -> Any | None:

@@ -168,7 +168,7 @@ class KafkaStateReader:
 
 def _in_words(member: GroupMember) -> str:
     owned = ", ".join(map(str, member.partitions)) or "none"
-    return f"{member.slot or member.client} on {member.host.removeprefix('/')} (partitions: {owned})"
+    return f"{member.worker_name or member.client} on {member.host.removeprefix('/')} (partitions: {owned})"
 
 
 def _chunk(message: Message) -> KeyValue:

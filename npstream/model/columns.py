@@ -23,8 +23,8 @@ class ColumnKinds(NamedTuple):
     """Derived from the parameters; never changes.
 
     `number` and `category` int64: positions in a row. `mask` int64: cells of each
-    category less one. `first` int64[d + 64]: where the cells of each column and
-    fern begin; empty where there are no tables.
+    category less one. `first` int64[d + 1]: where the cells of each column begin, then
+    those of the ferns; empty where there are no tables.
     """
 
     number: Ints
@@ -44,12 +44,11 @@ def cells_of(params: Params) -> int:
     """How many cells all tables of such a model have together."""
     if params.preset != "plus":
         return 0
-    columns = columns_of(params)
-    return int(columns.first[-1] + FERN_CELLS)
+    return int(columns_of(params).first[-1] + FERNS * FERN_CELLS)
 
 
 def _first_cells(params: Params, mask: Ints) -> Ints:
     if params.preset != "plus":
         return np.empty(0, np.int64)
-    sizes = [NUMBER_CELLS] * (params.d - mask.size) + [int(m) + 1 for m in mask] + [FERN_CELLS] * FERNS
-    return np.cumsum([0, *sizes[:-1]])
+    sizes = [NUMBER_CELLS] * (params.d - mask.size) + [int(m) + 1 for m in mask]
+    return np.cumsum([0, *sizes])

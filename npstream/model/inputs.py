@@ -1,26 +1,27 @@
 """Reading what a notebook user hands over: rows, dicts, scores, labels.
 
-Everything raises `SettingsError` naming the argument, what it is and what is
-allowed, before anything can reach a weight.
+Data that cannot be used raise `DataError` naming the argument, what it is and what
+is allowed, before anything can reach a weight.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from npstream.arrays import Floats
-from npstream.errors import SettingsError
+from npstream.errors import DataError, SettingsError
 from npstream.model.columns import CODES
 from npstream.model.params import Params
 
+Number = TypeVar("Number", np.float32, np.float64)
 Observation = Sequence[float] | Mapping[str, float] | npt.NDArray[np.generic] | float
 
 
 def rows_of(X: npt.ArrayLike, params: Params) -> npt.NDArray[np.float32]:
     """Features as float32[rows, d], NaN where one is missing, a category as its code."""
-    with np.errstate(over="ignore"):
-        rows = np.ascontiguousarray(X, np.float32)
+    rows = _array("X", X, np.float32)
     _refuse_unless(rows.ndim == 2 and rows.shape[1] == params.d, f"X: shape {rows.shape} is not (rows, {params.d})")
     if params.takes_missing:
         _refuse_unless(not np.isinf(rows).any(), "X: not all features are finite float32 numbers or NaN (missing)")
@@ -34,7 +35,7 @@ def rows_of(X: npt.ArrayLike, params: Params) -> npt.NDArray[np.float32]:
 
 def scores_of(X: npt.ArrayLike) -> Floats:
     """Scores as float64[rows]."""
-    scores = np.ascontiguousarray(X, np.float64).reshape(-1)
+    scores = _array("scores", X, np.float64).reshape(-1)
     _refuse_unless(bool(np.isfinite(scores).all()), "scores: not all are finite numbers")
     return scores
 
@@ -49,12 +50,14 @@ def labels_of(y: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
 
 
 def features_of(features: Sequence[str] | None, d: int) -> tuple[str, ...] | None:
-    """The names of a model's d features in its order, None when it has none."""
+    """The names of a model's d features in its order, None when it has none. Raises `SettingsError`."""
     if features is None:
         return None
-    _refuse_unless(len(features) == d, f"features: {len(features)} given, d is {d}; name each feature once")
+    if len(features) != d:
+        raise SettingsError([f"features: {len(features)} given, d is {d}; name each feature once"])
     twice = next((name for name in features if features.count(name) > 1), None)
-    _refuse_unless(twice is None, f"features: {twice!r} is named twice")
+    if twice is not None:
+        raise SettingsError([f"features: {twice!r} is named twice"])
     return tuple(features)
 
 
@@ -71,6 +74,14 @@ def row_of(x: Mapping[str, float], features: tuple[str, ...] | None) -> list[flo
     return [x[name] for name in names]
 
 
+def _array(name: str, given: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
+    try:
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(given, dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: cannot be read as numbers ({error})") from None
+
+
 def _refuse_unless(holds: bool, problem: str) -> None:
     if not holds:
-        raise SettingsError([problem])
+        raise DataError(problem)

@@ -17,7 +17,7 @@ from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
-from npstream.model.threshold import FPR, Q, Rule, free, judge, note_issue, park, settle, track
+from npstream.model.threshold import FPR, TRACKED, Q, Rule, charge, free, judge, note_issue, park, settle, track
 
 Bytes = npt.NDArray[np.int8]
 
@@ -157,6 +157,8 @@ def run(
         outcome.gamma[e] = state.net.head[GAMMA]
         outcome.fpr[e] = level[FPR]
         outcome.t[e] = clock[LEARNED_NEG] + clock[LEARNED_POS]
+        if rule.by_alarm and op in (SCORE, SCORE_LEARN):
+            _observe(f, op, decision, params, rule, state, work)
         if op == SCORE:
             note_issue(reason, tally)
             if slot >= 0:
@@ -164,11 +166,11 @@ def run(
                 park(decision, tally)
         elif op == SCORE_LEARN:
             note_issue(reason, tally)
-            _label(f, ops.y[e], decision, params, rule, state, work)
+            _label(f, ops.y[e], decision, True, params, rule, state, work)
         elif op == LEARN:
             if slot >= 0:
                 free(decision, tally)
-            _label(f, ops.y[e], decision, params, rule, state, work)
+            _label(f, ops.y[e], decision, not rule.by_alarm, params, rule, state, work)
 
 
 @jit_inline
@@ -205,41 +207,67 @@ def _score_features(params: KernelParams, state: ModelState, work: Work) -> floa
 
 
 @jit_inline
-def _label(f: float, y: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
-    """Account for a label, then learn from it unless the model is frozen."""
+def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
+    """Control alarm_rate: everything that needs no label is taken from each observation when it is decided.
+
+    So the features are scaled, scores differ and alarms come before the first label does.
+    """
+    charge(1.0 if decision > 0 else 0.0, rule, state.level)
+    if not params.learning:
+        return
+    track(f, rule, state.level, state.tally)
+    if params.preset != EXTERNAL:
+        _note_hit(f, state.clock, state.window)
+        # With a label the step on it comes first: the tables must be those that it was scored by.
+        if op == SCORE:
+            _take_features(state.tally[TRACKED], params, state, work)
+
+
+@jit_inline
+def _label(
+    f: float, y: int, decision: int, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work
+) -> None:
+    """Account for a label, then learn from it unless the model is frozen.
+
+    `fresh`: scaler and markers have not seen these features yet.
+    """
     settle(y, decision, rule, state.level, state.tally)
     if not params.learning:
         return
     clock = state.clock
     clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
-    if params.preset != EXTERNAL:
-        _learn(f, y, params, rule.tau, state, work)
-    if y < 0 and params.preset != PAPER:
+    if y < 0 and params.preset != PAPER and not rule.by_alarm:
         track(f, rule, state.level, state.tally)
+    if params.preset != EXTERNAL:
+        _learn(f, y, fresh, params, rule, state, work)
 
 
 @jit_inline
-def _learn(f: float, y: int, params: KernelParams, tau: float, state: ModelState, work: Work) -> None:
+def _learn(f: float, y: int, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
+    clock = state.clock
     _descend(f, y, params, state, work)
     if params.stochastic:
-        _move_gamma_stochastic(f, y, params, tau, state)
+        _move_gamma_stochastic(f, y, params, rule.tau, state)
     elif y < 0:
-        _move_gamma(f, params, tau, state)
-    _take_features(params, state, work)
+        if not rule.by_alarm:
+            _note_hit(f, clock, state.window)
+        _move_gamma(params, rule.tau, state)
+    if fresh:
+        seen = state.tally[TRACKED] if rule.by_alarm else clock[LEARNED_NEG] + clock[LEARNED_POS]
+        _take_features(seen, params, state, work)
     if params.one_class and y < 0:
         _draw_target(params, state, work)
         _descend(_score_features(params, state, work), 1, params, state, work)
 
 
 @jit_inline
-def _take_features(params: KernelParams, state: ModelState, work: Work) -> None:
-    """The features of a learned event go to range, moments and markers."""
+def _take_features(t: int, params: KernelParams, state: ModelState, work: Work) -> None:
+    """The features of the t-th event that counts here go to range, moments and markers."""
     scaler, clock, x = state.scaler, state.clock, work.net.x
     widen(x, scaler.seen, scaler.mean, scaler.inv_sd, scaler.low, scaler.high)
     absorb(x, scaler.seen, scaler.mean, scaler.var, scaler.inv_sd)
     if params.preset == PLUS:
-        t = clock[LEARNED_NEG] + clock[LEARNED_POS]
         clock[ROWS], clock[DRAWS] = take_row(
             x, t, clock[ROWS], params.key, clock[DRAWS], state.tables, scaler.clip, work.tables
         )
@@ -309,15 +337,22 @@ def _fading(params: KernelParams, clock: Ints) -> float:
 
 
 @jit_inline
-def _move_gamma(f: float, params: KernelParams, tau: float, state: ModelState) -> None:
-    """gamma (1 + beta (P_fa - tau)), P_fa the share of f > 0 among the last W negatives (eq. 17)."""
-    clock, window, head = state.clock, state.window, state.net.head
+def _note_hit(f: float, clock: Ints, window: npt.NDArray[np.uint8]) -> None:
+    """Whether f > 0 goes to the window: of negatives or, with control alarm_rate, of all observations."""
     at = clock[WINDOW_AT]
     hit = np.uint8(1) if f > 0.0 else np.uint8(0)
     clock[WINDOW_HITS] += np.int64(hit) - np.int64(window[at])
     window[at] = hit
     clock[WINDOW_AT] = (at + 1) % window.size
-    share = clock[WINDOW_HITS] / min(clock[LEARNED_NEG], window.size)
+
+
+@jit_inline
+def _move_gamma(params: KernelParams, tau: float, state: ModelState) -> None:
+    """gamma (1 + beta (P_fa - tau)), P_fa the share of f > 0 in the window (eq. 17)."""
+    clock, head = state.clock, state.net.head
+    noted = state.tally[TRACKED] if params.preset == PLUS else clock[LEARNED_NEG]
+    # A label may come before the first observation.
+    share = clock[WINDOW_HITS] / max(min(noted, state.window.size), 1)
     head[GAMMA] = _clamp(head[GAMMA] * (1.0 + params.beta * _fading(params, clock) * (share - tau)), params.preset)
 
 

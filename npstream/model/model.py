@@ -52,7 +52,7 @@ class Model:
         self._rule = (
             gate.ungated(params.tau)
             if params.preset == "paper"
-            else gate.rule_of(params.tau, params.budget, params.charge)
+            else gate.rule_of(params.tau, params.budget, params.charge, params.control)
         )
         self._kernel_params = _kernel_params(params, int(state.clock[kernel.STREAM]))
 
@@ -89,7 +89,9 @@ class Model:
         withheld alarms; without a slot nobody will label it, so its alarm is not
         outstanding. LEARN feeds the score of the current model to gradient
         and threshold and the published decision to the budget (without a slot:
-        the decision the current model would take). A frozen model
+        the decision the current model would take). With control alarm_rate every
+        decided row moves threshold and budget, and its features are taken by the
+        scaler, whether its label ever comes. A frozen model
         (`learning=False`) still charges the budget and counts. Shapes and values
         are trusted.
         """
@@ -219,12 +221,15 @@ class Model:
 
     @property
     def warming_up(self) -> bool:
-        """True until enough labelled negatives were seen to allow an alarm."""
+        """True until enough labelled negatives (control alarm_rate: observations) were seen to allow an alarm."""
         return int(self._state.tally[gate.TRACKED]) < self._rule.warmup
 
     @property
     def budget_left(self) -> float:
-        """False alarms the bucket can still take before it withholds; infinite for preset paper."""
+        """False alarms (control alarm_rate: alarms) the bucket can still take before it withholds.
+
+        Infinite for preset paper.
+        """
         return self._rule.capacity - gate.charged(self._rule, self._state.level, self._state.tally)
 
     def learned_kernel(self) -> Floats:

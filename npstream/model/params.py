@@ -12,7 +12,7 @@ from npstream.errors import SettingsError, suggest
 ALGORITHM = 2
 """Version of the arithmetic: raised whenever the same events would give other bytes."""
 
-MUTABLE = frozenset({"tau", "eta", "beta", "lam", "budget", "charge", "learning"})
+MUTABLE = frozenset({"tau", "control", "eta", "beta", "lam", "budget", "charge", "learning"})
 """What may change on a model that has learned; everything else shapes its state."""
 
 Preset = Literal["plus", "paper", "external"]
@@ -20,6 +20,7 @@ Kernel = Literal["rbf", "laplacian", "matern"]
 Input = Literal["raw", "unit", "zscore"]
 GammaUpdate = Literal["window", "stochastic"]
 Charge = Literal["label", "issue"]
+Control = Literal["fpr", "alarm_rate"]
 
 _UNSET: Any = None
 _FEATURES_MAX = 10_000
@@ -30,8 +31,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "external": {"eta": 0.05, "beta": 0.01, "input": "raw"},
 }
 
-NO_EFFECT: Mapping[str, tuple[str, ...]] = {"paper": ("budget", "charge")}
-"""Parameters that a preset does not look at, whatever their value: `paper` has no false-alarm budget."""
+NO_EFFECT: Mapping[str, tuple[str, ...]] = {"paper": ("control", "budget", "charge")}
+"""Parameters that a preset does not look at, whatever their value: `paper` has a fixed threshold and no budget."""
 
 
 def _field(default: Any, description: str, **bounds: float) -> Any:
@@ -61,7 +62,12 @@ class Params:
     D: int = _field(
         100, "Hidden units. More: finer boundaries, more time per event and a larger state.", minimum=1, maximum=100_000
     )
-    tau: float = _field(0.01, "False-positive rate to hold.", exclusiveMinimum=0, exclusiveMaximum=1)
+    tau: float = _field(0.01, "Rate to hold: of what, says `model.control`.", exclusiveMinimum=0, exclusiveMaximum=1)
+    control: Control = _field(
+        "fpr",
+        "`fpr`: false alarms among labelled non-targets are held to tau. `alarm_rate`: alarms among all observations "
+        "are, from the first day on and without any label. Not with preset paper.",
+    )
     buckets: tuple[int, ...] = _field(
         (),
         "Kinds of the features, set by `events.features`: for each 0 (a number) or, for a category, the cells of its "
@@ -99,14 +105,16 @@ class Params:
     )
     budget: float = _field(
         20.0,
-        "Capacity of the false-alarm bucket: how many false alarms above the rate may come in one burst. "
+        "Capacity of the alarm bucket: how many false alarms above the rate may come in one burst; with control "
+        "alarm_rate, how many alarms. "
         "Preset paper has none.",
         exclusiveMinimum=0.0,
         maximum=1e9,
     )
     charge: Charge = _field(
         "label",
-        "Charge an alarm when its label says it was false, or already when it is issued. Not with preset paper.",
+        "Charge an alarm when its label says it was false, or already when it is issued. Not with preset paper; "
+        "control alarm_rate charges every alarm when it is issued.",
     )
     learning: bool = _field(True, "`off` freezes the model; the budget and all counters go on.")
 
@@ -158,7 +166,10 @@ class Params:
 
     def fingerprint(self) -> str:
         """Eight hex digits that change with any parameter and with the algorithm version."""
-        text = json.dumps([ALGORITHM, self.to_dict()], sort_keys=True, separators=(",", ":"))
+        values = self.to_dict()
+        if self.control == "fpr":
+            del values["control"]  # added later: what does not use it keeps its name
+        text = json.dumps([ALGORITHM, values], sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
     def check_change(self, new: "Params") -> None:
@@ -229,6 +240,10 @@ def _mismatches(params: Params) -> Iterator[str]:
             yield "one_class: True needs features to draw targets for; preset external has none"
     elif params.d == 0:
         yield f"d: {params.d!r} is not a whole number from 1 to {_FEATURES_MAX} (the number of features)"
+    if params.control == "alarm_rate" and params.preset == "paper":
+        yield "control: 'alarm_rate' moves the threshold; that of preset paper is fixed, use preset plus or external"
+    if params.control == "alarm_rate" and params.charge == "issue":
+        yield "charge: 'issue' is for control fpr; alarm_rate charges every alarm when it is issued, leave it out"
     if params.buckets and not params.takes_missing:
         yield f"buckets: categories need preset plus, not {params.preset}"
     elif params.buckets and len(params.buckets) != params.d:

@@ -25,9 +25,9 @@ def seeded(model: Model, params: Params, stream: int) -> Model:
     """What `model` has learned, on its first day with stream number `stream`; `model` stays as it is.
 
     Directions, weights, multiplier, scaler and threshold stay, and so does the
-    number of negatives behind the threshold: there is no second warm-up. What is
-    told about decisions starts over, for the partition has none yet: rates,
-    counters, alarms that wait for a label. The bucket has room for `CREDIT` alarms.
+    number of negatives that the threshold rests on: there is no second warm-up.
+    What is counted of decisions starts at zero, because the partition has none yet:
+    rates, counters, alarms that wait for a label. The bucket has room for `CREDIT` alarms.
 
     Raises `SettingsError` naming each parameter that shapes the state and differs.
     """

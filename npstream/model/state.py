@@ -1,11 +1,11 @@
 """The arrays of a model: shapes, canonical order, bytes.
 
-    level     float64[6]     threshold, mean and deviation of negative scores, bucket, recent FPR and TPR
+    level     float64[6]     threshold, mean and deviation of the scores behind it, bucket, recent FPR and TPR
     tally     int64[9]       tracked, negatives, positives, false alarms, detections, outstanding, held, withheld,
                              waiting
     clock     int64[7]       learned negatives and targets, window position and hits, draws, stream number, marker rows
     head      float64[3]     gamma, bias, bias accumulator
-    window    uint8[window]  1 where a recent negative scored above zero                     not external
+    window    uint8[window]  1 where a recent score was above zero                           not external
     alpha     float64[n, D]  directions, unit by unit along the last axis                    not external
     wc, ws    float64[D]     cosine and sine weights                                         not external
     acc_c, acc_s, acc_a      float64[D]  Adagrad accumulators of wc, ws and the directions   plus

@@ -121,7 +121,7 @@ def look_up(x: Floats, tables: Tables, columns: ColumnKinds, key: np.uint64, row
         _look_past_missing(tables.level, work.seen)
     if categories:
         _look_at_categories(tables, key, numbers, work)
-    _fern_cells(work.seen, tables.limit, columns.first[numbers + categories], work.at[numbers + categories :])
+    _fern_cells(work.seen, tables.limit, columns.first[-1], work.at[numbers + categories :])
     n = work.at.size
     for s in range(n):
         work.cell[s] = tables.cell[work.at[s], VALUE]

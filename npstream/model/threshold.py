@@ -3,21 +3,27 @@
 Needs nothing but scores, labels and decisions, whoever made them. State is two
 small vectors, `level` (float64) and `tally` (int64), indexed by the names below.
 
-The threshold q follows a quantile of the negatives' scores just above 1 - tau by
-steps of its own sign (online quantile tracking), in units of their mean absolute
-deviation. The bucket J counts false alarms against tau per labelled negative:
+The threshold q follows a quantile of scores just above 1 - tau by steps of its own
+sign (online quantile tracking), in units of their mean absolute deviation. The
+bucket J counts alarms against tau:
 
-    J <- max(-C, J + 1{alarm} - tau)     on each labelled negative
+    J <- max(-C, J + 1{alarm} - tau)
     alarms are withheld unless J + E < C
 
-E is what the O alarms without a label yet count. With `charge: issue` that is O.
+`control` says of which events. With `fpr` it is the labelled negatives, when their
+label comes: false alarms against tau per labelled negative. With `alarm_rate` it is
+every observation, when it is decided: all alarms against tau per observation, E is
+0, and no label is needed. On every window of n observations alarms <= tau n + 2C + 1,
+and false alarms are alarms.
+
+With `fpr`, E is what the O alarms without a label yet count. With `charge: issue` that is O.
 With `charge: label` it is max(0, p O - tau U): p the share of false ones among all
 labelled alarms, U the observations that wait for a label. Late labels report a burst
 of false alarms only when it is over, and repaying it may take the rest of a stream: E
 ends it early. It is 0 while no more alarms wait than tau explains, and always 0 when
 labels come with their events.
 
-On every window of n labelled negatives, whatever the data and the model, false alarms
+On every window of n labelled negatives, with `fpr` and whatever the data and the model, false alarms
 <= tau n + 2C + 1 (+ alarms on negatives issued and not yet labelled in label mode).
 """
 
@@ -29,10 +35,10 @@ import numpy as np
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit
 
-# level: threshold, running mean and mean absolute deviation of negative scores, bucket, recent rates.
+# level: threshold, running mean and mean absolute deviation of the scores it follows, bucket, recent rates.
 Q, CENTRE, SCALE, BUCKET, FPR, TPR = range(6)
 LEVELS = 6
-# tally: negatives the threshold has seen, labelled events, errors, alarms without a label, alarms withheld,
+# tally: scores the threshold has seen, labelled events, errors, alarms without a label, alarms withheld,
 # observations without a label.
 TRACKED, NEGATIVES, POSITIVES, FALSE_ALARMS, DETECTIONS, OUTSTANDING, HELD, WITHHELD, WAITING = range(9)
 TALLIES = 9
@@ -51,17 +57,22 @@ _TPR_RATE = 1.0 / 500.0
 
 
 class Rule(NamedTuple):
-    """What the gate enforces. `capacity` is C (infinite: no budget), `by_issue` 1.0 to count outstanding alarms."""
+    """What the gate enforces. `capacity` is C (infinite: no budget), `by_issue` 1.0 to count outstanding alarms.
+
+    `by_alarm`: of all observations, not of labelled negatives.
+    """
 
     tau: float
     capacity: float
     by_issue: float
     warmup: int
+    by_alarm: bool
 
 
-def rule_of(tau: float, budget: float, charge: str) -> Rule:
-    """The rule of a tracked threshold: no alarm before min(1/tau, 100) labelled negatives."""
-    return Rule(tau, budget, 1.0 if charge == "issue" else 0.0, math.ceil(min(1.0 / tau, _WARMUP_MAX)))
+def rule_of(tau: float, budget: float, charge: str, control: str) -> Rule:
+    """The rule of a tracked threshold: no alarm before it has seen min(1/tau, 100) scores."""
+    warmup = math.ceil(min(1.0 / tau, _WARMUP_MAX))
+    return Rule(tau, budget, 1.0 if charge == "issue" else 0.0, warmup, control == "alarm_rate")
 
 
 UNGATED_CAPACITY = math.inf
@@ -69,7 +80,7 @@ UNGATED_CAPACITY = math.inf
 
 def ungated(tau: float) -> Rule:
     """The rule of a fixed threshold: every score above it is an alarm, counters only."""
-    return Rule(tau, UNGATED_CAPACITY, 0.0, 0)
+    return Rule(tau, UNGATED_CAPACITY, 0.0, 0, False)
 
 
 @jit
@@ -87,6 +98,8 @@ def judge(score: float, rule: Rule, level: Floats, tally: Ints) -> tuple[int, in
 @jit
 def charged(rule: Rule, level: Floats, tally: Ints) -> float:
     """The bucket, and what outstanding alarms count in it."""
+    if rule.by_alarm:
+        return float(level[BUCKET])
     outstanding = float(tally[OUTSTANDING])
     if rule.by_issue == 0.0:
         # One labelled alarm of each kind is assumed: nothing is known at first.
@@ -120,7 +133,7 @@ def free(decision: int, tally: Ints) -> None:
 
 @jit
 def settle(y: int, decision: int, rule: Rule, level: Floats, tally: Ints) -> None:
-    """A label came: charge the bucket with the published decision and count."""
+    """A label came: count it and, where labels do, charge the bucket with the published decision."""
     alarm = 1.0 if decision > 0 else 0.0
     if y > 0:
         tally[POSITIVES] += 1
@@ -130,12 +143,19 @@ def settle(y: int, decision: int, rule: Rule, level: Floats, tally: Ints) -> Non
         tally[NEGATIVES] += 1
         tally[FALSE_ALARMS] += np.int64(alarm)
         level[FPR] += max(1.0 / tally[NEGATIVES], 0.05 * rule.tau) * (alarm - level[FPR])
-        level[BUCKET] = max(-rule.capacity, level[BUCKET] + alarm - rule.tau)
+        if not rule.by_alarm:
+            charge(alarm, rule, level)
+
+
+@jit
+def charge(alarm: float, rule: Rule, level: Floats) -> None:
+    """One event that counts, with an alarm (1.0) or without."""
+    level[BUCKET] = max(-rule.capacity, level[BUCKET] + alarm - rule.tau)
 
 
 @jit
 def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
-    """Move the threshold by the score of one labelled negative, taken before the model learned from it."""
+    """Move the threshold by one score, taken before the model learned from its event."""
     tally[TRACKED] += 1
     n = tally[TRACKED]
     rate = max(1.0 / n, _SCALE_RATE)

@@ -145,7 +145,7 @@ class LagWatch:
         if self._log is None:
             self._log = self._connect()
         owned = self._owned()
-        # Only a restore reads checkpoints, but when it waits for them, that must be said.
+        # Only a restore reads checkpoints, but when it waits for them, that must be reported.
         read = (Channel.EVENTS,) if self._watch is None else (Channel.EVENTS, Channel.CHECKPOINTS)
         ends = self._log.all_ends([(channel, partition) for channel in read for partition in owned])
         seen = {}

@@ -69,7 +69,9 @@ class PartitionMetrics:
             for rate in ("fpr", "tpr")
             for span in ("window", "lifetime")
         }
+        self._alarm_rates = {span: gauge("npstream_alarm_ratio", span) for span in ("window", "lifetime")}
         self._tau = gauge("npstream_tau_ratio")
+        self._control = gauge("npstream_alarm_rate_control")
         self._threshold = gauge("npstream_threshold")
         self._gamma = gauge("npstream_gamma")
         self._pinned = gauge("npstream_threshold_pinned")
@@ -135,6 +137,7 @@ class PartitionMetrics:
 
     def _show(self, status: PartitionStatus, reading: Reading) -> None:
         self._tau.set(reading.tau)
+        self._control.set(reading.control == "alarm_rate")
         self._threshold.set(reading.threshold)
         self._gamma.set(reading.gamma)
         self._pinned.set(status.pinned)
@@ -146,11 +149,13 @@ class PartitionMetrics:
         self._set_rate("tpr", "window", status.tpr_window)
         self._set_rate("fpr", "lifetime", Counted(reading.false_alarms, reading.negatives))
         self._set_rate("tpr", "lifetime", Counted(reading.detections, reading.positives))
+        self._alarm_rates["window"].set(_share(status.alarm_window))
+        self._alarm_rates["lifetime"].set(_share(Counted(reading.counts["alarms"], reading.counts["decisions"])))
 
     def _set_rate(self, rate: str, span: str, counted: Counted) -> None:
         value, lower, upper = self._rates[rate, span]
         low, high = wilson(counted.hits, counted.trials)
-        value.set(counted.hits / counted.trials if counted.trials else math.nan)
+        value.set(_share(counted))
         lower.set(low)
         upper.set(high)
 
@@ -165,6 +170,10 @@ class PartitionMetrics:
         if reading is not None:
             self._replay_left.set(max(0, reading.replay_to - reading.next_offset))
             self._checkpoint_age.set(status.checkpoint_age(now))
+
+
+def _share(counted: Counted) -> float:
+    return counted.hits / counted.trials if counted.trials else math.nan
 
 
 def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:

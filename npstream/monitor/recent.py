@@ -6,7 +6,7 @@ _MARKS = 64
 """Old counts kept per window: its length is exact to a 64th."""
 
 STILL_AFTER = 1000
-"""Labelled non-targets without any movement after which a value counts as pinned."""
+"""Labelled non-targets, or decisions, without any movement after which a value counts as pinned."""
 
 
 class Recent:
@@ -41,21 +41,21 @@ class Recent:
 
 
 class Stillness:
-    """Finds out when a value that should move with every few labels has stopped moving."""
+    """Finds out when a value that should move with every few events of a kind has stopped moving."""
 
     def __init__(self) -> None:
         self._value: float | None = None
         self._since = 0
 
-    def update(self, value: float, labels: int) -> bool:
-        """Whether the value has been exactly this one for `STILL_AFTER` labels or more."""
-        if value != self._value or labels < self._since:
-            self._value, self._since = value, labels
-        return labels - self._since >= STILL_AFTER
+    def update(self, value: float, events: int) -> bool:
+        """Whether the value has been exactly this one for `STILL_AFTER` such events or more."""
+        if value != self._value or events < self._since:
+            self._value, self._since = value, events
+        return events - self._since >= STILL_AFTER
 
 
 def window_for(tau: float) -> int:
-    """Labelled non-targets to judge a false-positive rate by: about 50 expected alarms, within reason."""
+    """Events to judge a rate of alarms by: about 50 expected ones, within reason."""
     return min(max(round(50 / tau), 500), 50_000)
 
 

@@ -46,6 +46,7 @@ class PartitionStatus:
     reading: Reading | None = None
     fpr_window: Counted = Counted()
     tpr_window: Counted = Counted()
+    alarm_window: Counted = Counted()
     pinned: bool = False
     last_timestamp_ms: int | None = None
     committed_at: float | None = None
@@ -108,6 +109,7 @@ class StatusBoard:
         self._partitions: dict[int, PartitionStatus] = {}
         self._fpr: dict[int, Recent] = {}
         self._tpr: dict[int, Recent] = {}
+        self._alarms: dict[int, Recent] = {}
         self._still: dict[int, tuple[Stillness, Stillness]] = {}
         self._event_time_ms: dict[int, int] = {}
         self._transactions = 0
@@ -170,8 +172,8 @@ class StatusBoard:
             known = replace(known, phase=reading.phase, since=now)
         if checkpoint_bytes:
             known = replace(known, checkpoint_at=now, checkpoint_bytes=checkpoint_bytes)
-        fpr, tpr = self._fpr[reading.partition], self._tpr[reading.partition]
-        known = replace(known, fpr_window=Counted(*fpr.counts()), tpr_window=Counted(*tpr.counts()))
+        fpr, tpr, alarms = (rates[reading.partition].counts() for rates in (self._fpr, self._tpr, self._alarms))
+        known = replace(known, fpr_window=Counted(*fpr), tpr_window=Counted(*tpr), alarm_window=Counted(*alarms))
         self._partitions[reading.partition] = known
         self._dirty = True
         return known
@@ -205,9 +207,12 @@ class StatusBoard:
         p = reading.partition
         self._fpr.setdefault(p, Recent(window_for(reading.tau))).update(reading.negatives, reading.false_alarms)
         self._tpr.setdefault(p, Recent(TARGETS_WINDOW)).update(reading.positives, reading.detections)
+        decisions, alarms = reading.counts["decisions"], reading.counts["alarms"]
+        self._alarms.setdefault(p, Recent(window_for(reading.tau))).update(decisions, alarms)
         threshold, gamma = self._still.setdefault(p, (Stillness(), Stillness()))
         # The paper's threshold is fixed by design, and an external score has no multiplier.
-        threshold_still = threshold.update(reading.threshold, reading.negatives) and reading.preset != "paper"
+        moves_with = decisions if reading.control == "alarm_rate" else reading.negatives
+        threshold_still = threshold.update(reading.threshold, moves_with) and reading.preset != "paper"
         gamma_still = gamma.update(reading.gamma, reading.negatives) and reading.preset != "external"
         return reading.learning and (threshold_still or gamma_still)
 
@@ -219,7 +224,7 @@ class StatusBoard:
         self._publish(**changes)
 
     def _drop(self, partition: int) -> None:
-        for known in (self._partitions, self._fpr, self._tpr, self._still, self._event_time_ms):
+        for known in (self._partitions, self._fpr, self._tpr, self._alarms, self._still, self._event_time_ms):
             known.pop(partition, None)
 
     def _publish(self, **changes: object) -> None:

@@ -1,5 +1,6 @@
 """Counters of one partition: part of the state, exported as metrics, never read by a decision."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,11 @@ class Tally:
     def to_dict(self) -> dict[str, Any]:
         """All counters by name."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def alarm_rate(self) -> float:
+        """Share of alarms among all decisions; NaN before the first."""
+        return self.alarms / self.decisions if self.decisions else math.nan
 
     def count_decisions(self, outcome: Outcome) -> None:
         """Take note of a batch of published decisions."""

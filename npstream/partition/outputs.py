@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import cast
 
 from npstream.codec.dead_letters import dead_letter
+from npstream.codec.decision_columns import DecisionColumns
 from npstream.codec.decisions import Decision, default_id, encode_decision, encode_decisions, model_name
 from npstream.codec.envelope import decision_headers, many_decision_headers, published_timestamp
 from npstream.codec.event import Decoded, EventId
@@ -39,7 +40,7 @@ class OutputBuilder:
             records, ids = [records[event] for event in events], [ids[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
-        values = encode_decisions(named, *outcome, tau=self._tau, model=self._model, schema=self._schema)
+        values = encode_decisions(DecisionColumns(named, *outcome, self._tau, self._model), self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
         columns = zip(

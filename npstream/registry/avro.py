@@ -46,6 +46,21 @@ def compile_avro(schema: Schema, imported: list[Schema]) -> Callable[[bytes], An
     return read if _is_plain(nodes) else lambda value: _plain(read(value))
 
 
+def compile_avro_writer(schema: Schema) -> Callable[[Any], bytes]:
+    """A writer of documents by this schema. It raises whatever it meets. Raises `UnusableSchema`."""
+    try:
+        parsed = fastavro.parse_schema(orjson.loads(schema.text))
+    except Exception as error:  # the library's own kinds of error, and whatever a wrong type makes Python say
+        raise UnusableSchema(f"it is not an Avro schema ({error})") from None
+
+    def write(document: Any) -> bytes:
+        target = BytesIO()
+        fastavro.schemaless_writer(target, parsed, document)
+        return target.getvalue()
+
+    return write
+
+
 def _reader(parsed: AvroSchema) -> Callable[[bytes], Any]:
     load = fastavro.schemaless_reader
 
@@ -135,7 +150,7 @@ def _name(node: Any) -> str | None:
 
 
 def _is_plain(nodes: Sequence[Any]) -> bool:
-    """Whether everything that can be said is in the terms of JSON already."""
+    """Whether every value is in the terms of JSON already."""
     return not any(node in ("bytes", "fixed") or (isinstance(node, dict) and "logicalType" in node) for node in nodes)
 
 

@@ -2,7 +2,7 @@
 
 The REST interface is Confluent's; others (Redpanda, Karapace, Apicurio) have the
 same. A request is rare, since schemas are kept, so every one opens a connection
-of its own. No answer, or one that may be another in a while, is `Retryable`.
+of its own. No response, or one that may be another in a while, is `Retryable`.
 """
 
 import base64
@@ -21,7 +21,7 @@ from npstream.errors import Fatal, NpstreamError, Retryable
 
 _TIMEOUT_S = 10.0
 """Longest time that one request may take, connecting included."""
-_ANSWER_MAX_BYTES = 4_000_000
+_RESPONSE_MAX_BYTES = 4_000_000
 _NOT_FOUND = range(40401, 40404)
 """The registry's own codes for: no such subject, version, schema."""
 
@@ -95,26 +95,26 @@ class RegistryClient:
 
     def register(self, subject: str, text: str) -> int:
         """Register an Avro schema under a subject, if it is not there yet; returns its id."""
-        answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions", {"schema": text})
-        return int(answer["id"])
+        response = self._ask(f"/subjects/{quote(subject, safe='')}/versions", {"schema": text})
+        return int(response["id"])
 
     def probe(self) -> None:
-        """Ask for what no registry has. Returns when the answer is that of a registry."""
+        """Ask for what no registry has. Returns when the response is that of a registry."""
         try:
             self._ask("/schemas/ids/0")
         except NotRegistered:
             return
 
-    def _schema_of(self, answer: Any) -> Schema:
+    def _schema_of(self, response: Any) -> Schema:
         try:
-            found = answer.get("references") or ()
+            found = response.get("references") or ()
             references = tuple(SchemaReference(each["name"], each["subject"], each["version"]) for each in found)
-            return Schema(answer.get("schemaType") or "AVRO", answer["schema"], references)
+            return Schema(response.get("schemaType") or "AVRO", response["schema"], references)
         except (KeyError, TypeError, AttributeError):
-            raise self._stranger("its answer is not a schema") from None
+            raise self._stranger("its response is not a schema") from None
 
     def _ask(self, path: str, body: Any = None) -> Any:
-        """The registry's answer to a request, parsed."""
+        """The registry's response to a request, parsed."""
         deadline = time.monotonic() + _TIMEOUT_S
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
         if body is not None:
@@ -131,7 +131,7 @@ class RegistryClient:
             with error:
                 raise self._refused(error) from None
         except orjson.JSONDecodeError:
-            raise self._stranger("its answer is not JSON") from None
+            raise self._stranger("its response is not JSON") from None
         except (URLError, HTTPException, OSError) as error:
             raise self._unreachable(error) from None
 
@@ -157,14 +157,14 @@ class RegistryClient:
                 "correct events.registry.username and events.registry.password"
             )
         try:
-            answer = orjson.loads(_read(error, time.monotonic() + _TIMEOUT_S))
-            code, message = int(answer["error_code"]), str(answer.get("message", ""))
+            response = orjson.loads(_read(error, time.monotonic() + _TIMEOUT_S))
+            code, message = int(response["error_code"]), str(response.get("message", ""))
         except (ValueError, KeyError, TypeError, OSError):
             code, message = error.code, "no reason given"
         if code in _NOT_FOUND:
             return NotRegistered(message)
         if error.code >= 500 or error.code in (408, 425, 429):
-            return self._away(f"answers with HTTP {error.code} ({message})")
+            return self._away(f"responds with HTTP {error.code} ({message})")
         if error.code in (404, 405) or 300 <= error.code < 400:
             return self._stranger(f"HTTP {error.code}")
         return Fatal(f"schema registry {self.url}: refuses the request with HTTP {error.code}: {message}")
@@ -198,12 +198,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _read(response: HTTPResponse | HTTPError, deadline: float) -> bytes:
-    """The whole answer, within bounds: a server that sends a byte now and then must not hold us."""
+    """The whole response, within bounds: a server that sends a byte now and then must not hold us."""
     content = bytearray()
     while part := response.read1(65_536):
         content += part
-        if len(content) > _ANSWER_MAX_BYTES:
-            raise OSError(f"its answer is longer than {_ANSWER_MAX_BYTES} bytes")
+        if len(content) > _RESPONSE_MAX_BYTES:
+            raise OSError(f"its response is longer than {_RESPONSE_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no whole answer within {_TIMEOUT_S:g} s")
+            raise TimeoutError(f"no whole response within {_TIMEOUT_S:g} s")
     return bytes(content)

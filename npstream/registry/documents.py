@@ -89,7 +89,7 @@ class DocumentReader:
             return BadEvent("wrong_schema_type", detail)
         imported: dict[str, Schema] = {}
         self._collect(schema, imported, ())
-        # Here and not above: these are an extra, and nobody else shall load them.
+        # Here and not above: these are an extra, and nobody else should load them.
         if self._format == "avro":
             from npstream.registry.avro import compile_avro
 

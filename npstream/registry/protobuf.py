@@ -123,8 +123,8 @@ def _to_plain(message: Descriptor, known: dict[str, ToPlain]) -> ToPlain:
 
     def convert(value: Any) -> dict[str, Any]:
         content = {}
-        for name, is_told_apart, plain in fields:
-            if not is_told_apart or value.HasField(name):
+        for name, has_presence, plain in fields:
+            if not has_presence or value.HasField(name):
                 found = getattr(value, name)
                 content[name] = found if plain is None else plain(found)
         return content

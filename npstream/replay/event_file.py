@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from npstream import client
-from npstream.arrays import Features, Signs
 from npstream.codec.decoder import EventConfig
 from npstream.data import files
 from npstream.data.columns import NO_LABEL, Wanted
@@ -24,40 +23,43 @@ class RowsFile:
 
     path: Path
     label: str | None = None
-    _read: dict[tuple[str, ...] | None, files.Rows] = field(default_factory=dict, repr=False)
+    _read: dict[Wanted, files.Rows] = field(default_factory=dict, repr=False)
 
     @property
     def width(self) -> int:
         """Numbers in an event."""
-        return int(self.rows(None).x.shape[1])
+        return int(self._rows(Wanted(None, self.label)).x.shape[1])
 
-    def rows(self, features: tuple[str, ...] | None) -> files.Rows:
-        """The rows with these features, or with every column of numbers. Raises `UsageError`."""
-        if features not in self._read:
-            self._read[features] = files.read_rows(self.path, Wanted(features, self.label))
-        return self._read[features]
+    def rows(self, events: EventConfig) -> files.Rows:
+        """The rows with the features that the settings name, or with every column of numbers. Raises `UsageError`."""
+        return self._rows(Wanted.by(events, self.label))
+
+    def _rows(self, wanted: Wanted) -> files.Rows:
+        if wanted not in self._read:
+            self._read[wanted] = files.read_rows(self.path, wanted)
+        return self._read[wanted]
 
     def columns(self, events: EventConfig) -> str | None:
         """Which columns are taken for what, None where a file has none. Raises `UsageError` as `source` does."""
-        self._fitting(events)
-        return self.rows(events.features).columns
+        return self._fitting(events).columns
 
     def source(self, events: EventConfig, topic: str, partitions: int = 1, delay: int = 0) -> Source:
         """The rows dealt to partitions of `topic` in turn, their labels `delay` rows later.
 
         Raises `UsageError` when the settings ask for another width.
         """
-        x, y = self._fitting(events)
-        return ArraySource(x, y, partitions, delay, topic=topic)
+        rows = self._fitting(events)
+        assert rows.y is not None
+        return ArraySource(rows.x, rows.y, partitions, delay, topic=topic, ids=rows.ids)
 
-    def _fitting(self, events: EventConfig) -> tuple[Features, Signs]:
-        rows = self.rows(events.features)
+    def _fitting(self, events: EventConfig) -> files.Rows:
+        rows = self.rows(events)
         files.check_width(self.path, rows, events)
         if rows.y is None:
             raise UsageError(
                 f"{self.path}: has no labels to learn from and to measure by; leave out --label {NO_LABEL}"
             )
-        return rows.x, rows.y
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class LinesFile:
 
         Raises `UsageError` when the settings ask for another width, or the file cannot be spread or delayed.
         """
-        found = self._width()
+        found = self._width() if events.mapping is None else None
         if found is not None and found != events.width:
             raise files.wrong_width(self.path, found, events)
         if delay:
@@ -117,7 +119,7 @@ class LinesFile:
             return RecordSource(self.records, topic)
         if self.exported:
             raise UsageError(f"{self.path}: exported records keep their partitions; leave --partitions out")
-        return RecordSource(_spread(self.records[0], partitions), topic)
+        return RecordSource(_spread(self.records[0], partitions, events.id), topic)
 
 
 EventFile = RowsFile | LinesFile
@@ -141,10 +143,10 @@ def _parsed(value: bytes | None) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _spread(records: list[Record], partitions: int) -> dict[int, list[Record]]:
+def _spread(records: list[Record], partitions: int, path: str) -> dict[int, list[Record]]:
     """By the hash of the id, so that an event and its label meet; offsets count within each partition."""
     spread: dict[int, list[Record]] = {p: [] for p in range(partitions)}
     for number, record in enumerate(records):
-        found = spread[client.partition_for(event_key(record.value, number), partitions)]
+        found = spread[client.partition_for(event_key(record.value, number, path), partitions)]
         found.append(record._replace(offset=len(found)))
     return {partition: found for partition, found in spread.items() if found}

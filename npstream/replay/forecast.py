@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from npstream.codec.event import EventFormat
+from npstream.codec.event import RecordFormat
 from npstream.partition import PartitionConfig
 from npstream.records import Batch
 from npstream.replay.replay import replay
@@ -32,7 +32,7 @@ class _Beginning:
     count: int
 
     @property
-    def format(self) -> EventFormat | None:
+    def format(self) -> RecordFormat | None:
         return self.source.format
 
     @property

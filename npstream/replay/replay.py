@@ -1,7 +1,9 @@
 """One replay: fresh processors over a source, and what became of every partition.
 
 The processors are those of the worker, so a replay of a topic from its first
-event gives the live decisions, byte for byte; `digest` proves it.
+event gives the live decisions, byte for byte; `chain` proves it. `digest` is over
+the values alone, without keys and times, which files do not have: a file and a
+topic of the same rows have the same one.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +15,7 @@ from npstream.errors import StateCorrupt
 from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.counters import Tally
-from npstream.records import Batch, Record
+from npstream.records import Batch, Channel, Output, Record
 from npstream.replay.source import Source
 from npstream.report.rates import Rates
 
@@ -21,6 +23,7 @@ FILE_TOPIC = "file"
 """The topic name in default ids when events come from a file that names none."""
 
 QUARTERS = 4
+_NUMBER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class PartitionResult:
     quarters: Sequence[Rates]
     tally: Tally
     digest: str
+    chain: str
     halted: str | None
 
     @property
@@ -74,7 +78,7 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """Equal digests mean equal decisions and dead letters, byte for byte, on every partition."""
+        """Equal digests mean that every decision and dead letter says the same, byte for byte, on every partition."""
         text = ",".join(f"{partition.partition}:{partition.digest}" for partition in self.partitions)
         return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -105,7 +109,9 @@ def adapt(config: PartitionConfig, source: Source) -> PartitionConfig:
     """The rules with the source's own event format, when it has one."""
     if source.format is None:
         return config
-    return replace(config, events=replace(config.events, format=source.format))
+    events = config.events
+    room = max(events.max_bytes, _NUMBER_BYTES * max(1, events.d))
+    return replace(config, events=replace(events, format=source.format, max_bytes=room))
 
 
 class _Lane:
@@ -118,6 +124,7 @@ class _Lane:
         self._samples: list[Sample] = []
         self._records = 0
         self._halted: StateCorrupt | None = None
+        self._said = blake2b(digest_size=16)
 
     def take(self, batch: Batch) -> None:
         records = batch.records
@@ -132,7 +139,9 @@ class _Lane:
     def _process(self, records: list[Record]) -> None:
         if not records or self._halted is not None:
             return
-        self._halted = self._processor.process(records).halted
+        step = self._processor.process(records)
+        self._halted = step.halted
+        self._said.update(b"".join([_said(output) for output in step.outputs]))
         self._records += len(records)
         model = self._processor.model
         self._samples.append(Sample(self._records, self._rates(), model.threshold, model.gamma))
@@ -148,8 +157,22 @@ class _Lane:
         processor = self._processor
         halted = None if self._halted is None else str(self._halted)
         return PartitionResult(
-            processor.partition, self._samples, quarters, processor.tally, processor.proof().chain, halted
+            processor.partition,
+            self._samples,
+            quarters,
+            processor.tally,
+            self._said.hexdigest(),
+            processor.proof().chain,
+            halted,
         )
+
+
+def _said(output: Output) -> bytes:
+    """What an output says, so that no two sequences of outputs give the same bytes: a decision is one line."""
+    channel, _, value, _, _ = output
+    if channel is Channel.DECISIONS:
+        return (value or b"") + b"\n"
+    return b"%d %d " % (channel, -1 if value is None else len(value)) + (value or b"")
 
 
 def _sum(parts: Sequence[Rates]) -> Rates:

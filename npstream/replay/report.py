@@ -14,7 +14,7 @@ from npstream.report.page import PageSection, Table, page, text_table
 from npstream.report.rates import Rates
 
 _HEADER = (
-    *("run", "events", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score"),
+    *("run", "events", "alarms", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score"),
     *("late labels", "held: warm-up", "budget", "digest"),
 )
 _LINES_MAX = 5
@@ -50,6 +50,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "events": result.events,
         "seconds": run.seconds,
         "tau": run.tau,
+        "alarm_rate": _number(_alarm_rate(_tally(result))),
         **_rates_json(result.rates, run.tau),
         "digest": result.digest,
         "tally": _tally(result),
@@ -60,6 +61,7 @@ def to_json(run: Run) -> dict[str, Any]:
                 **_rates_json(partition.rates, run.tau),
                 "tally": partition.tally.to_dict(),
                 "digest": partition.digest,
+                "chain": partition.chain,
                 "halted": partition.halted,
             }
             for partition in result.partitions
@@ -90,6 +92,11 @@ def _tally(result: Result) -> dict[str, int]:
     return {name: sum(tally[name] for tally in tallies) for name in tallies[0]} if tallies else {}
 
 
+def _alarm_rate(tally: Mapping[str, int]) -> float:
+    """Share of alarms among all decisions."""
+    return tally["alarms"] / tally["decisions"] if tally.get("decisions") else math.nan
+
+
 def to_text(runs: Sequence[Run]) -> str:
     """The table for a terminal."""
     return text_table(_HEADER, [_row(run) for run in runs])
@@ -103,6 +110,7 @@ def _row(run: Run) -> list[str]:
     return [
         run.name,
         f"{result.events}",
+        f"{_alarm_rate(tally):.2%}" if tally.get("decisions") else "-",
         fpr,
         interval,
         f"{rates.fpr / run.tau:.2f}" if rates.negatives else "-",

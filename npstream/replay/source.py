@@ -5,7 +5,7 @@ offsets there are, so that progress, quarters and the time left are known.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, islice, repeat
 from typing import Literal, Protocol
@@ -13,7 +13,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.codec.event import EventFormat
+from npstream.codec.cells import id_words
+from npstream.codec.event import EventId, RecordFormat
 from npstream.port import Log
 from npstream.records import Batch, Channel, Headers, Record
 
@@ -28,7 +29,7 @@ class Source(Protocol):
     """Events of some partitions, in order within each."""
 
     @property
-    def format(self) -> EventFormat | None:
+    def format(self) -> RecordFormat | None:
         """The format of the values; None when it is the topic's own."""
 
     @property
@@ -50,24 +51,34 @@ def size_of(source: Source) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ArraySource:
-    """Rows of a data set as raw float32 events, dealt to partitions in turn.
+    """Rows of a data set as events, dealt to partitions in turn.
 
-    With a `delay` a row comes without its label, which follows `delay` rows of
-    the same partition later.
+    `x` are the columns of the model, `y` is 0 where the label is missing. Without
+    `ids` a row's id is its number, as for `npstream produce`. With a `delay` a row
+    comes without its label, which follows `delay` rows of the same partition later.
     """
 
     x: NDArray[np.float32]
     y: NDArray[np.int8]
     partitions: int = 1
     delay: int = 0
-    format: Literal["f32"] = "f32"
+    format: Literal["columns"] = "columns"
     topic: str | None = None
+    ids: Sequence[EventId] | None = None
+
+    def cut(self, begin: int, end: int) -> "ArraySource":
+        """Some of the rows, with the ids that they have among all."""
+        return replace(self, x=self.x[begin:end], y=self.y[begin:end], ids=self._ids()[begin:end])
+
+    def _ids(self) -> Sequence[EventId]:
+        return range(len(self.y)) if self.ids is None else self.ids
 
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """Every partition begins at 0 and holds its events and, when they come later, their labels."""
-        each = 2 if self.delay else 1
-        return {p: (0, each * len(range(p, len(self.y), self.partitions))) for p in range(self.partitions)}
+        known = self.y != 0 if self.delay else np.zeros(len(self.y), np.bool_)
+        parts = [known[p :: self.partitions] for p in range(self.partitions)]
+        return {p: (0, len(part) + int(part.sum())) for p, part in enumerate(parts)}
 
     def rounds(self) -> Iterator[list[Batch]]:
         """One row after another to the partitions in turn."""
@@ -77,25 +88,27 @@ class ArraySource:
 
     def _labelled(self, partition: int) -> Iterator[list[Record]]:
         x, y = self.x[partition :: self.partitions], self.y[partition :: self.partitions]
-        label = {1: (("y", b"1"),), -1: (("y", b"-1"),)}
+        ids = self._ids()[partition :: self.partitions]
+        label = {1: (("y", b"1"),), -1: (("y", b"-1"),), 0: ()}
         for at in range(0, len(y), ROUND):
             rows = np.ascontiguousarray(x[at : at + ROUND], "<f4")
             values = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()  # bytes, a row each
-            headers = [label[sign] for sign in y[at : at + ROUND].tolist()]
+            names = _names(ids[at : at + ROUND])
+            headers = [(name, *label[sign]) for name, sign in zip(names, y[at : at + ROUND].tolist(), strict=True)]
             yield list(map(_record, zip(count(at), count(at + 1), repeat(None), values, headers, strict=False)))
 
     def _late(self, partition: int) -> Iterator[list[Record]]:
         x, y = self.x[partition :: self.partitions], self.y[partition :: self.partitions].tolist()
+        names = _names(self._ids()[partition :: self.partitions])
         records: list[Record] = []
         offset = 0
         for i in range(len(y) + self.delay):
             if i < len(y):
-                headers = (("id", b"%d" % i),)
-                records.append(Record(offset, offset + 1, None, x[i].astype("<f4").tobytes(), headers))
+                records.append(Record(offset, offset + 1, None, x[i].astype("<f4").tobytes(), (names[i],)))
                 offset += 1
-            if 0 <= i - self.delay < len(y):
+            if 0 <= i - self.delay < len(y) and y[i - self.delay]:
                 earlier = i - self.delay
-                label = (("id", b"%d" % earlier), ("y", b"%d" % y[earlier]))
+                label = (names[earlier], ("y", b"%d" % y[earlier]))
                 records.append(Record(offset, offset + 1, None, b"", label))
                 offset += 1
             if len(records) >= ROUND:
@@ -151,6 +164,11 @@ class TopicSource:
     def rounds(self) -> Iterator[list[Batch]]:
         """Reads of all partitions in turn."""
         return _in_turn(self.readers())
+
+
+def _names(ids: Sequence[EventId]) -> list[tuple[str, bytes]]:
+    """The header of each id, in JSON, so that numbers stay numbers."""
+    return [("id", word.encode()) for word in id_words([*ids])]
 
 
 def _in_turn(readers: Mapping[int, Iterator[Record]]) -> Iterator[list[Batch]]:

@@ -26,9 +26,9 @@ def hold_back(source: Source, last: int, events: EventConfig) -> tuple[Source, S
     read a record.
     """
     match source:
-        case ArraySource(x=x, y=y):
+        case ArraySource(y=y):
             at = len(y) - _share(last, len(y))
-            return replace(source, x=x[:at], y=y[:at]), replace(source, x=x[at:], y=y[at:])
+            return source.cut(0, at), source.cut(at, len(y))
         case RecordSource(records=records):
             cuts = _cuts(source, last, events)
             at_cut = {p: bisect_left(records[p], cut, key=_offset) for p, cut in cuts.items()}

@@ -39,6 +39,7 @@ def data_digest(source: Data) -> str:
         digest.update(orjson.dumps([source.x.shape, source.partitions, source.delay]))
         digest.update(np.ascontiguousarray(source.x, "<f4").tobytes())
         digest.update(source.y.tobytes())
+        digest.update(orjson.dumps(None if source.ids is None else [*source.ids]))
     else:
         for partition, records in source.records.items():
             digest.update(b"%d:%d;" % (partition, len(records)))

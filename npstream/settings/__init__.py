@@ -2,7 +2,7 @@
 
 from npstream.settings.connection import EmbeddedSection, KafkaSection
 from npstream.settings.dump import masked_dump
-from npstream.settings.load import from_mapping, load
+from npstream.settings.load import events_config, from_mapping, load
 from npstream.settings.reference import Entry, json_schema, reference
 from npstream.settings.settings import Settings
 from npstream.settings.sizes import BUFFER_MAX_BYTES, SNAPSHOT_MAX_BYTES, Sizes, sizes
@@ -15,6 +15,7 @@ __all__ = [
     "KafkaSection",
     "Settings",
     "Sizes",
+    "events_config",
     "from_mapping",
     "json_schema",
     "load",

@@ -9,7 +9,7 @@ from npstream.kafka.config import SECURITY, KafkaConfig, Option, option_problems
 from npstream.records import Topics
 from npstream.settings.section import Section, refuse
 
-_PLAIN = KafkaConfig("host:9092", "group", "slot", Topics("", "", "", ""))
+_PLAIN = KafkaConfig("host:9092", "group", "worker", Topics("", "", "", ""))
 """For its defaults."""
 
 
@@ -70,7 +70,7 @@ class KafkaSection(Section):
     """Brokers to ask first: host:port, several separated by commas."""
     group: str = Field(min_length=1, max_length=200)
     """Consumer group. Workers with one group share the partitions; another group learns from its own start."""
-    slot: str = Field(min_length=1, max_length=200)
+    worker_name: str = Field(min_length=1, max_length=200)
     """Name of this worker, unique in the group and the same after a restart; by default the variable HOSTNAME."""
     static_membership: bool = _PLAIN.static_membership
     """Keep partitions through a restart. Turn off when workers come and go with the load."""

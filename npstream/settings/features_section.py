@@ -30,7 +30,7 @@ _OPTIONS: dict[FeatureKind, tuple[str, ...]] = {
     "flag": (),
     "time": ("cycle", "missing"),
 }
-"""What may be said of each kind beside its path."""
+"""What may be given for each kind beside its path."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "scale": get_args(Scale),
     "missing": get_args(Missing),

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from npstream.codec.event import EventConfig
 from npstream.errors import SettingsError
 from npstream.settings.problems import Problem, problems_of
 from npstream.settings.settings import Settings
@@ -31,7 +32,7 @@ def from_mapping(
     # A section whose lines are all commented out reads as null.
     sections = {name: section for name, section in raw.items() if section is not None}
     given, unresolved = interpolated(overridden(sections, env, tuple(assignments)), env)
-    _fill_slot(given, env)
+    _fill_worker_name(given, env)
     found = unresolved
     try:
         settings = Settings.model_validate(given)
@@ -43,10 +44,26 @@ def from_mapping(
     return settings
 
 
-def _fill_slot(given: dict[str, Any], env: Mapping[str, str]) -> None:
+def events_config(settings: Path | Mapping[str, Any]) -> EventConfig:
+    """How a topic's events are written, for whoever sends or reads them: by a settings file, or by what one holds.
+
+    Only `events` and `model` matter. Raises `SettingsError`, and `UsageError` when the file cannot be read.
+    """
+    given = settings if isinstance(settings, Mapping) else read_yaml(Path(settings))
+    sections = {name: given[name] for name in ("events", "model") if given.get(name) is not None}
+    # Where the topic and its registry are does not matter here, and their secrets need not be known.
+    if sections.get("events", {}).get("registry"):
+        sections["events"] = {**sections["events"], "registry": {"url": "http://localhost"}}
+    return from_mapping({**_SOMEWHERE, "model": {}, **sections}).partition_config().events
+
+
+_SOMEWHERE: dict[str, Any] = {"embedded": {"path": "events.db"}, "topics": {"events": "events"}}
+
+
+def _fill_worker_name(given: dict[str, Any], env: Mapping[str, str]) -> None:
     kafka = given.get("kafka")
-    if isinstance(kafka, dict) and kafka.get("slot") is None and env.get("HOSTNAME"):
-        kafka["slot"] = env["HOSTNAME"]
+    if isinstance(kafka, dict) and kafka.get("worker_name") is None and env.get("HOSTNAME"):
+        kafka["worker_name"] = env["HOSTNAME"]
 
 
 def _once(problems: list[Problem]) -> list[Problem]:

@@ -68,7 +68,7 @@ def _is_transform(name: str) -> str:
 class EventsSection(Section):
     """How events are written, and what happens to bad ones."""
 
-    format: EventFormat = _RULES.events.format
+    format: EventFormat = cast(EventFormat, _RULES.events.format)
     """`json`: an object per event; `f32`: little-endian float32 values with headers, cheaper to read; `avro`,
     `protobuf`, `json_schema`: with the id of a schema in front, as serializers of a schema registry write them."""
     registry: RegistrySection | None = None

@@ -20,7 +20,7 @@ RECIPES: dict[str, Recipe] = {**STATIONARY, **DRIFTING}
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One binary problem: `x` float32 (rows, dims), `y` int8 in {-1, +1}; `digest` tells two versions apart."""
+    """One binary problem: `x` float32 (rows, dims), `y` int8 in {-1, +1}; `digest` distinguishes two versions."""
 
     name: str
     x: NDArray[np.float32]

@@ -5,7 +5,7 @@ later. Rates are taken once (delay + 1,000) labels have come. Sets without time
 order are permuted; there a delay costs little beyond the longer warm-up. On
 time-ordered sets (elec2, weather) most of what fresh labels bring is lost.
 
-With late labels nothing can answer a false alarm while it still matters: to the
+With late labels nothing can react to a false alarm while it still matters: to the
 sampling noise of the labels that set the threshold comes that of the events
 decided by it, and at tau 0.01 only 20 false alarms are expected in 2,000
 non-targets. The gates are on the mean over seeds of each set. That is weaker than

@@ -1,6 +1,6 @@
 """Synthetic stationary problems, each with its recipe, so that the study runs with nothing at hand.
 
-Every generator takes a numpy Generator and a row count and answers features
+Every generator takes a numpy Generator and a row count and returns features
 (float32, rows x dims) and labels (int8 in {-1, +1}; +1 is the target). Rows are
 independent draws: their order means nothing.
 """
@@ -17,7 +17,7 @@ Generate = Callable[[np.random.Generator, int], Xy]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A generator and the row count it is used with unless told otherwise."""
+    """A generator and the row count it is used with by default."""
 
     generate: Generate
     rows: int

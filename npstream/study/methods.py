@@ -39,6 +39,6 @@ def params(method: str, d: int, tau: float, seed: int) -> Params:
 def settings(method: str, d: int, tau: float, seed: int) -> dict[str, Any]:
     """Everything that determines what `make` builds, for the key of a result."""
     if method in (OLNP, TRACKED):
-        # Its scaler, and the gate behind the tracked form, are those of the model and change with its version.
+        # Its scaler, and the gate of the tracked form, are those of the model and change with its version.
         return {"method": method, "tau": tau, "version": [ALGORITHM, OLNP_VERSION]}
     return {"method": method, "model": params(method, d, tau, seed).fingerprint()}

@@ -52,7 +52,7 @@ def fit(
 
     `c` is the error cost of the SVM (and the inverse regularisation of the
     logistic model), `g` the rbf bandwidth. With too few negatives for (tau,
-    delta) the threshold is infinite: no alarm is the only answer that keeps
+    delta) the threshold is infinite: no alarm is the only decision that keeps
     the promise. Raises UsageError when scikit-learn is not installed.
     """
     negatives = rng.permutation(np.flatnonzero(y == -1))

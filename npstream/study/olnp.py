@@ -2,7 +2,7 @@
 
 The same Lagrangian, sigmoid loss, class weights and multiplier as Algorithm 1,
 with f(z) = w'z + b instead of the network: what the network brings is the
-difference to it. `TrackedOlnp` puts our threshold and budget behind its scores:
+difference to it. `TrackedOlnp` applies our threshold and budget to its scores:
 what those bring is the difference between the two.
 """
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from npstream.errors import NpstreamError, Refused
 from npstream.observe import Observer
 from npstream.port import Broker, FinishCommit
-from npstream.records import Pointer, Share
-
-OnCommitted = Callable[[Sequence[Share], Mapping[int, Pointer]], None]
-"""Called with what one transaction has published, and the pointers it left."""
+from npstream.records import Share
+from npstream.worker.partition_task import PartitionTask
+from npstream.worker.refusals import Refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,24 @@ class _Running:
 
 
 class Commits:
-    """At most one batch is staged and at most one transaction runs. Raises what `Broker.commit` does."""
+    """At most one batch is staged and at most one transaction runs. Raises what `Broker.commit` does.
+
+    `tasks` are the owned partitions, which remember what of them is committed.
+    """
 
     def __init__(
-        self, broker: Broker, clock: Callable[[], float], observer: Observer, on_committed: OnCommitted
+        self,
+        broker: Broker,
+        tasks: Mapping[int, PartitionTask],
+        refusals: Refusals,
+        clock: Callable[[], float],
+        observer: Observer,
     ) -> None:
         self._broker = broker
+        self._tasks = tasks
+        self._refusals = refusals
         self._clock = clock
         self._observer = observer
-        self._on_committed = on_committed
         self._staged: list[Share] = []
         self._running: _Running | None = None
         self.count = 0
@@ -81,7 +89,9 @@ class Commits:
         with self._reporting_aborts(running.shares):
             pointers = running.finish()
         self.count += 1
-        self._on_committed(running.shares, pointers)
+        for share in running.shares:
+            self._tasks[share.partition].committed(share, pointers[share.partition])
+            self._refusals.clear(share.partition)
         self._observer.committed(running.shares, running.seconds + self._clock() - began)
 
     def settle(self) -> None:
@@ -89,10 +99,10 @@ class Commits:
         self.begin()
         self.finish()
 
-    def publish(self, shares: list[Share], *, apart: bool) -> None:
-        """Commit these after whatever is on its way, together or, `apart`, each in a transaction of its own."""
+    def publish(self, shares: list[Share]) -> None:
+        """Commit these after whatever is on its way; each in a transaction of its own while one is to blame."""
         self.settle()
-        for together in [[share] for share in shares] if apart else [shares]:
+        for together in [[share] for share in shares] if self._refusals.apart else [shares]:
             self._staged = together
             self.settle()
 

@@ -40,6 +40,8 @@ class PartitionTask:
         """Why it is paused."""
         self.committed_offset: int | None = None
         self.replayed = 0
+        self.unreported = False
+        """Whether it has committed something that `Progress` has not reported yet."""
         self._processor: PartitionProcessor | None = None
         self._goal: Position | None = None
         self._pointer: Pointer | None = None
@@ -193,5 +195,6 @@ class PartitionTask:
         """The transaction with this share is committed; remember where the newest snapshot is."""
         self._pointer = pointer
         self.committed_offset = share.position.next_offset
+        self.unreported = self.is_restored  # it may have been paused since
         if self.phase is Phase.FIRST_COMMIT_DUE:
             self.phase = Phase.LIVE

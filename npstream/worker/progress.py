@@ -1,6 +1,6 @@
 """Reports on a session's partitions, to the observer and to the log, no more often than is useful."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -21,7 +21,6 @@ class Progress:
         self._observer = observer
         self._clock = clock
         self._log = structlog.get_logger("npstream.worker")
-        self._unreported: set[int] = set()
         self._reported_at = clock()
 
     @property
@@ -45,7 +44,6 @@ class Progress:
 
     def paused(self, task: PartitionTask) -> None:
         """A partition waits for an operator."""
-        self._unreported.discard(task.partition)
         self._observer.paused(task.partition, task.reason)
         self._log.error("partition paused", partition=task.partition, reason=task.reason)
 
@@ -54,21 +52,18 @@ class Progress:
         self._observer.paused(task.partition, task.reason)
         self._log.warning("partition waits", partition=task.partition, reason=task.reason)
 
-    def committed(self, partitions: Collection[int]) -> None:
-        """These have committed; reported with the next report."""
-        self._unreported.update(partitions)
-
     def maybe_report(self, tasks: Mapping[int, PartitionTask]) -> None:
         """Report those that have committed since the last report, when it is time. Their state must be committed."""
-        if self._unreported and self._clock() - self._reported_at >= _REPORT_S:
+        due = [task for task in tasks.values() if task.unreported]
+        if due and self._clock() - self._reported_at >= _REPORT_S:
             self._reported_at = self._clock()
-            for partition in tuple(self._unreported):
-                self.report(tasks[partition])
+            for task in due:
+                self.report(task)
 
     def report(self, task: PartitionTask) -> None:
         """Report one partition now, if it has committed since its last report."""
-        if task.partition in self._unreported:
-            self._unreported.discard(task.partition)
+        if task.unreported:
+            task.unreported = False
             self._observer.observed(reading_of(task))
 
     def show_models(self, tasks: Mapping[int, PartitionTask]) -> None:
@@ -77,11 +72,6 @@ class Progress:
             if partition in tasks and tasks[partition].is_restored:
                 model = tasks[partition].processor.model
                 self._observer.shown_model(partition, model.params, model.to_bytes())
-
-    def released(self, partition: int) -> None:
-        """A partition is no longer owned."""
-        self._unreported.discard(partition)
-        self._observer.released(partition)
 
 
 def reading_of(task: PartitionTask) -> Reading:
@@ -97,6 +87,7 @@ def reading_of(task: PartitionTask) -> Reading:
         counts=processor.tally.to_dict(),
         bad_events=dict(processor.bad_events),
         preset=params.preset,
+        control=params.control,
         learning=params.learning,
         d=params.d,
         features=processor.config.events.columns,

@@ -15,7 +15,7 @@ from npstream.errors import Fatal, NpstreamError, Refused, StateCorrupt
 from npstream.observe import Observer
 from npstream.partition import Step
 from npstream.port import Broker, Log
-from npstream.records import Batch, Phase, Pointer, Record, Share
+from npstream.records import Batch, Phase, Record, Share
 from npstream.worker.commits import Commits
 from npstream.worker.partition_task import PartitionTask
 from npstream.worker.progress import Progress
@@ -62,7 +62,7 @@ class Session:
         self._log = structlog.get_logger("npstream.worker")
         self._tasks: dict[int, PartitionTask] = {}
         self._progress = Progress(observer, clock)
-        self._commits = Commits(broker, clock, observer, self._on_committed)
+        self._commits = Commits(broker, self._tasks, refusals, clock, observer)
 
     @property
     def has_committed(self) -> bool:
@@ -93,7 +93,7 @@ class Session:
         if not halted and self._may_wait(batches):
             self._commits.stage(shares)
         else:
-            self._commits.publish(shares, apart=self._refusals.apart)
+            self._commits.publish(shares)
         for task, reason in halted:  # after the commit: what it decided before the bad event counts
             self._pause(task, str(reason))
         if not self._commits.is_staged:  # else the tasks are ahead of what is committed
@@ -130,7 +130,7 @@ class Session:
         if due:
             self._commits.settle()  # as before any share: the commit before it must be over
             now = self._clock()
-            self._commits.publish([task.first_commit(now) for task in due], apart=self._refusals.apart)
+            self._commits.publish([task.first_commit(now) for task in due])
 
     def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
         steps = []
@@ -145,14 +145,6 @@ class Session:
         busy = {task.partition for task, _ in steps}
         idle = [task for task in self._tasks.values() if task.partition not in busy]
         return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
-
-    def _on_committed(self, shares: Sequence[Share], pointers: Mapping[int, Pointer]) -> None:
-        for share in shares:
-            task = self._tasks[share.partition]
-            task.committed(share, pointers[share.partition])
-            self._refusals.clear(share.partition)
-            if task.is_restored:  # it may have been paused since
-                self._progress.committed((share.partition,))
 
     def leave(self) -> None:
         """Write a last checkpoint of everything and leave the group: the next start replays nothing."""
@@ -185,12 +177,12 @@ class Session:
         now = self._clock()
         tasks = [self._tasks[partition] for partition in partitions if partition in self._tasks]
         shares = [share for task in tasks if (share := task.checkpoint(now, forced=True))]
-        self._commits.publish(shares, apart=self._refusals.apart)
+        self._commits.publish(shares)
 
     def _forget(self, partitions: Sequence[int]) -> None:
         for partition in partitions:
             self._tasks.pop(partition, None)
-            self._progress.released(partition)
+            self._observer.released(partition)
 
     def _give_away(self, partitions: Sequence[int]) -> None:
         """Another worker goes on with them, and finds out for itself what is wrong with them."""

@@ -14,7 +14,7 @@ from npstream.partition.operations import columns_of, new_state, operations_of, 
 from npstream.partition.pending import Pending
 
 _YOUNG_MAX = 50_000
-"""New objects before the collector looks: some batches. The default of 700 looks a dozen times per batch, in vain."""
+"""New objects before the collector looks: some batches. The default, 700, looks a dozen times per batch for nothing."""
 
 
 def warm_up(config: PartitionConfig) -> float:

@@ -5,10 +5,9 @@ import itertools
 import pytest
 
 from npstream.bench.decoding import DECODED, bench_decode
-from npstream.bench.events import SHAPES, Shape, asking, bench_config, bench_events, sample_decisions
+from npstream.bench.events import SHAPES, Shape, asking, bench_config, bench_events, records_of, sample_decisions
 from npstream.codec.decoder import EventDecoder
 from npstream.partition import PartitionProcessor
-from npstream.records import Record
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -19,8 +18,7 @@ def test_every_shape_is_decided_and_learned_from(shape: Shape) -> None:
     processors = [PartitionProcessor.cold(config, "g", "t", lane, 0, None) for lane in range(lanes)]
     outputs = 0
     for lane, processor in enumerate(processors):
-        own = [Record(i, 1 + i, b"k", value, headers) for i, (value, headers) in enumerate(events[lane::lanes])]
-        outputs += len(processor.process(own).outputs)
+        outputs += len(processor.process(records_of(events[lane::lanes], config)).outputs)
 
     assert outputs == len(asking(events, shape))
     assert [processor.tally.dead_letters for processor in processors] == [0, 0]
@@ -29,12 +27,10 @@ def test_every_shape_is_decided_and_learned_from(shape: Shape) -> None:
 
 
 def test_shapes_of_the_same_numbers_have_the_same_columns() -> None:
-    """The mapped shape holds what the compact one holds."""
+    """The mapped and the Avro shape hold what the compact one holds."""
     decoded = [
-        EventDecoder(bench_config(shape).events).decode(
-            [Record(i, 1, None, value, headers) for i, (value, headers) in enumerate(bench_events(50, shape))]
-        )
-        for shape in ("compact", "mapped", "f32")
+        EventDecoder(bench_config(shape).events).decode(records_of(bench_events(50, shape), bench_config(shape)))
+        for shape in ("compact", "mapped", "avro", "f32")
     ]
 
     assert len({(each.x.tobytes(), each.y.tobytes(), tuple(each.ids)) for each in decoded}) == 1

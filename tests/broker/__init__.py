@@ -1,7 +1,7 @@
 """A real Kafka broker for the tests and for `make kafka`."""
 
 from tests.broker.jar_kafka import JarKafka
-from tests.broker.provider import Kafka, NoKafka, StartKafka, local_jars, provide_kafka
+from tests.broker.provider import Kafka, StartKafka, local_jars, provide_kafka
 from tests.broker.readiness import create_topics
 
-__all__ = ["JarKafka", "Kafka", "NoKafka", "StartKafka", "create_topics", "local_jars", "provide_kafka"]
+__all__ = ["JarKafka", "Kafka", "StartKafka", "create_topics", "local_jars", "provide_kafka"]

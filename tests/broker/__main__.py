@@ -6,8 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.broker import JarKafka, NoKafka, local_jars
-from tests.broker.jars import JarsMissing, ensure_jars
+from tests.broker import JarKafka, local_jars
+from tests.broker.jars import ensure_jars
+from tests.fetching import exit_code
 
 
 def main() -> int:
@@ -18,23 +19,11 @@ def main() -> int:
     parser.add_argument("--fetch-only", action="store_true", help="fetch the jars where they are absent, run nothing")
     options = parser.parse_args()
     if options.fetch_only:
-        return _fetch()
+        ensure_jars()
+        return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="npstream-kafka-") as scratch:
-        try:
-            return _serve(JarKafka(local_jars(), options.data or Path(scratch), port=options.port))
-        except NoKafka as missing:
-            print(missing, file=sys.stderr)
-            return 1
-
-
-def _fetch() -> int:
-    try:
-        ensure_jars()
-    except JarsMissing as missing:
-        print(missing, file=sys.stderr)
-        return 1
-    return 0
+        return _serve(JarKafka(local_jars(), options.data or Path(scratch), port=options.port))
 
 
 def _serve(broker: JarKafka) -> int:
@@ -49,4 +38,4 @@ def _serve(broker: JarKafka) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -1,29 +1,24 @@
 """Apache Kafka as Maven Central ships it: plain jars, no Docker."""
 
 import hashlib
-import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.fetching import CACHE, Missing, put, run_tool
+
 VERSION = "4.2.1"
 POM = Path(__file__).with_name("pom.xml")
-JARS = Path(__file__).parents[2] / ".cache" / f"kafka-{VERSION}"
+JARS = CACHE / f"kafka-{VERSION}"
 
 _STAMP = "pom.sha256"
-_FETCH_TIMEOUT_S = 600
-
-
-class JarsMissing(Exception):
-    """The jars are not here and could not be fetched. The message says what to do."""
 
 
 def ensure_jars() -> Path:
     """The folder of the broker's jars, fetched with Maven when the pom has changed since.
 
     The folder appears whole or not at all, so an interrupted fetch is simply
-    repeated. Raises `JarsMissing`.
+    repeated. Raises `Missing`.
     """
     if not _current():
         _fetch()
@@ -41,26 +36,12 @@ def _pom_digest() -> str:
 
 def _fetch() -> None:
     if shutil.which("mvn") is None:
-        raise JarsMissing("no `mvn` on the path to fetch the Kafka jars with; install Maven, then run `make jars`")
-    JARS.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=JARS.parent, prefix="kafka-fetch-") as scratch:
+        raise Missing("no `mvn` on the path to fetch the Kafka jars with; install Maven, then run `make jars`")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="kafka-fetch-") as scratch:
         fresh = Path(scratch) / "jars"
-        _run_maven(fresh)
+        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
+        run_tool(command, "fetch the Kafka jars with Maven", POM.parent)
         (fresh / _STAMP).write_text(_pom_digest())
         shutil.rmtree(JARS, ignore_errors=True)
-        try:
-            os.rename(fresh, JARS)
-        except OSError:
-            # Somebody else fetched at the same time: theirs is as good as ours.
-            if not _current():
-                raise
-
-
-def _run_maven(target: Path) -> None:
-    command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={target}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise JarsMissing(f"Maven did not finish within {_FETCH_TIMEOUT_S} s; check the network, `make jars`") from None
-    if done.returncode != 0 or not target.is_dir():
-        raise JarsMissing(f"Maven cannot fetch the Kafka jars; check the network, `make jars`\n{done.stdout[-2000:]}")
+        put(fresh, JARS, _current)

@@ -11,14 +11,11 @@ from typing import Protocol
 
 from tests.broker.docker_kafka import DockerKafka, docker_responds
 from tests.broker.jar_kafka import JarKafka
-from tests.broker.jars import VERSION, JarsMissing, ensure_jars
+from tests.broker.jars import VERSION, ensure_jars
 from tests.broker.readiness import wait_ready
+from tests.fetching import Missing
 
 ADDRESS_VARIABLE = "NPSTREAM_TEST_KAFKA"
-
-
-class NoKafka(Exception):
-    """No provider can give a broker. The message says what to install or set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def provide_kafka(directory: Path) -> Iterator[Kafka]:
     """A broker for the length of the block, from the first provider that is at hand.
 
     Logs go to `directory`. A provider that is at hand and fails is an error, not
-    a reason to try the next. Raises `NoKafka`.
+    a reason to try the next. Raises `Missing`.
     """
     began = monotonic()
     if address := os.environ.get(ADDRESS_VARIABLE):
@@ -56,13 +53,10 @@ def provide_kafka(directory: Path) -> Iterator[Kafka]:
 
 
 def local_jars() -> Path:
-    """The jars, where Java can run them. Raises `NoKafka`."""
+    """The jars, where Java can run them. Raises `Missing`."""
     if shutil.which("java") is None:
-        raise NoKafka(f"no `java` on the path; install Java 17, start Docker, or set {ADDRESS_VARIABLE}=host:port")
-    try:
-        return ensure_jars()
-    except JarsMissing as missing:
-        raise NoKafka(str(missing)) from missing
+        raise Missing(f"no `java` on the path; install Java 17, start Docker, or set {ADDRESS_VARIABLE}=host:port")
+    return ensure_jars()
 
 
 def _from_docker(directory: Path, began: float) -> Iterator[Kafka]:

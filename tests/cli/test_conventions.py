@@ -168,7 +168,7 @@ def test_a_worker_that_never_reached_its_brokers_ends(tmp_path: Path, closed_por
 
 
 def _on_kafka(folder: Path, port: int, **sections: Any) -> Path:
-    kafka = {"bootstrap": f"127.0.0.1:{port}", "group": "g", "slot": "w", "connect_timeout_ms": 1000}
+    kafka = {"bootstrap": f"127.0.0.1:{port}", "group": "g", "worker_name": "w", "connect_timeout_ms": 1000}
     return settings_file(folder, embedded=None, kafka=kafka, **sections)
 
 

@@ -51,7 +51,7 @@ def test_a_backtest_of_the_topic_and_of_its_export_give_the_live_decisions(tmp_p
     audited = as_json(tool(tmp_path, "audit", "--json"))
     assert audited["holds"]
     assert topic["digest"] == exported["digest"]
-    assert topic["partitions"][0]["digest"] == live_chain(made.path)
+    assert topic["partitions"][0]["chain"] == live_chain(made.path)
     assert topic["events"] == exported["events"] == 700
     assert (made.path.stat().st_size, as_json(tool(tmp_path, "lag", "--json"))) == before
 

@@ -91,11 +91,11 @@ def test_columns_of_a_table_are_taken_by_name(command: str, tmp_path: Path) -> N
     Stage({**SMALL, **named}, tmp_path)
     config = settings_file(tmp_path, **named)
 
-    one = replay(command, tmp_path, table(tmp_path, "hour,amount,y"), "--config", config)
+    one = replay(command, tmp_path, table(tmp_path, "hour,id,amount,y"), "--config", config)
     other = replay(command, tmp_path, table(tmp_path, "fraud,amount,id,hour"), "--config", config, "--label", "fraud")
 
     assert (one.code, other.code) == (OK, OK), other.err
-    assert "table.csv: features amount, hour; label y\n" in one.err
+    assert "table.csv: features amount, hour; label y; id id\n" in one.err
     assert "table.csv: features amount, hour; label fraud; id id\n" in other.err
     if command == "backtest":
         assert one.out == other.out

@@ -18,7 +18,7 @@ COUNT = len(event_lines(400))
 @pytest.fixture
 def config(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> Path:
     """Settings whose events topic holds a stream with late labels, on one partition."""
-    connection = {"bootstrap": kafka.bootstrap, "group": f"{topic_prefix}g", "slot": "w"}
+    connection = {"bootstrap": kafka.bootstrap, "group": f"{topic_prefix}g", "worker_name": "w"}
     path = settings_file(tmp_path, embedded=None, kafka=connection, topics={"events": f"{topic_prefix}events"})
     lines = write_lines(tmp_path / "events.jsonl", event_lines(400))
     for words in (["init", "--partitions", "1"], ["produce", str(lines)]):

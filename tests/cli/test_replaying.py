@@ -151,7 +151,7 @@ def test_a_topic_is_read_and_left_alone(tmp_path: Path) -> None:
     (part,) = json_of("backtest", "--config", config, "--partition", "1", "--to", "10")
 
     assert committed_state(stage) == before
-    assert [found["digest"] for found in run["partitions"]] == [position.proof.chain for position in before[0]]
+    assert [found["chain"] for found in run["partitions"]] == [position.proof.chain for position in before[0]]
     assert (run["events"], part["events"]) == (400, 10)
 
 

@@ -94,7 +94,7 @@ def spelled(document: dict[str, Any], rng: random.Random) -> bytes:
 
 def equal(one: Decoded, other: Decoded) -> bool:
     """To the bit, details of errors included."""
-    told = [
+    seen = [
         (
             [*map(int, each.kinds)],
             [(identity, type(identity)) for identity in each.ids],
@@ -105,7 +105,7 @@ def equal(one: Decoded, other: Decoded) -> bool:
         )
         for each in (one, other)
     ]
-    return told[0] == told[1]
+    return seen[0] == seen[1]
 
 
 def agrees_with_the_rules(found: tuple[Any, ...], value: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Change records: what changed, where, kept for ever."""
+"""Change records: what changed, where, kept forever."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_change_has_its_own_key_and_canonical_bytes() -> None:
 
 
 def test_a_change_reads_back_and_names_its_fields() -> None:
-    """Old and new values survive, and the difference is told."""
+    """Old and new values survive, and the difference is reported."""
     change = decode_change(KeyValue(0, *encode_change(CHANGE, "g", "orders", 3)))
 
     assert change == CHANGE

@@ -101,7 +101,7 @@ def test_chunk_keys_read_back(group: str, topic: str, partition: int, ring_place
 
 @given(groups, topics, st.integers(0, 10**6), st.integers(0, 2**63 - 1))
 def test_change_keys_read_back(group: str, topic: str, partition: int, offset: int) -> None:
-    """Change keys are told from chunk keys whatever the group is called."""
+    """Change keys are distinguished from chunk keys whatever the group is called."""
     key = ChangeKey(group, topic, partition, offset)
 
     assert parse_key(key.encode()) == key

@@ -28,7 +28,7 @@ def _compiled() -> None:
 @example(1, -308)
 @example(22250738585072011, -324)
 def test_a_decimal_becomes_the_nearest_double(digits: int, q: int) -> None:
-    """To the last bit, ties to even; what cannot be told here is said to be so."""
+    """To the last bit, ties to even; what cannot be decided here is reported as such."""
     found = to_double(np.uint64(digits), q)
     right = float(f"{digits}e{q}")
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npstream.codec.decision_columns import DecisionColumns
 from npstream.codec.decisions import (
     DECISION_SCHEMA,
     FIELDS,
@@ -81,7 +82,7 @@ def test_many_decisions_in_avro_are_those_one_by_one(many: list[Decision]) -> No
         np.array([getattr(each, name) for each in many], np.float64) for name in ("score", "threshold", "gamma", "fpr")
     )
 
-    values = encode_decisions(
+    columns = DecisionColumns(
         [each.id for each in many],
         np.array([each.decision for each in many], np.int8),
         np.array([REASON_NAMES.index(each.reason) for each in many], np.int8),
@@ -92,8 +93,9 @@ def test_many_decisions_in_avro_are_those_one_by_one(many: list[Decision]) -> No
         np.array([each.t for each in many]),
         tau=0.01,
         model="1:2",
-        schema=7,
     )
+
+    values = encode_decisions(columns, 7)
 
     assert values == [encode_decision(replace(each, tau=0.01, model="1:2"), 7) for each in many]
 

@@ -11,7 +11,7 @@ DECODER = EventDecoder(EventConfig(d=2, format="f32"))
 
 
 def test_headers_say_what_the_numbers_are_for() -> None:
-    """Observation, labelled event, label alone and echoed label are told apart by headers."""
+    """Observation, labelled event, label alone and echoed label are distinguished by headers."""
     batch = [f32(1, 2), f32(1, 2, id=b"a", y=b"0"), f32(id=b"a", y=b"1"), f32(3, 4, y=b"-1", kind=b"label")]
 
     expected = [

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.cells import cells, id_words, words
+from npstream.codec.decision_columns import DecisionColumns
 from npstream.codec.decisions import REASON_NAMES, Decision, encode_decision, encode_decisions
 from npstream.codec.decoder import EventConfig, EventDecoder
 from npstream.codec.envelope import OFFSET_HEADER, TRACE_HEADERS, decision_headers, many_decision_headers
@@ -236,8 +237,7 @@ def test_many_decisions_have_the_bytes_of_each(found: list[tuple[Any, ...]], tau
     names, *columns = zip(*found, strict=True)
     kinds: list[Any] = [np.int8, np.int8, *[np.float64] * 4, np.int64]
     given: list[Any] = [np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    side, reason, score, threshold, gamma, fpr, t = given
-    made = encode_decisions(names, side, reason, score, threshold, gamma, fpr, t, tau=tau, model="1:a")
+    made = encode_decisions(DecisionColumns._make([names, *given, tau, "1:a"]))
 
     assert made == [
         encode_decision(Decision(i, s, REASON_NAMES[r], number(a), number(b), tau, number(c), number(d), n, "1:a"))

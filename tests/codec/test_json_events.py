@@ -14,7 +14,7 @@ EXTERNAL = EventDecoder(EventConfig(d=0, external=True))
 
 
 def test_fields_say_what_the_event_is_for() -> None:
-    """Observation, labelled event, label alone and echoed label are told apart by the fields they bring."""
+    """Observation, labelled event, label alone and echoed label are distinguished by the fields they bring."""
     batch = [
         event(x=[1, 2.5]),
         event(id="a", x=[1, 2], y=0),

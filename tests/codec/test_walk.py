@@ -46,7 +46,7 @@ def _compiled() -> None:
     code_of_token(text, 0, 1, np.uint64(0)), seconds_of_token(text, 0, 10)
 
 
-def told(decoded: Decoded, event: int) -> tuple[object, ...]:
+def read(decoded: Decoded, event: int) -> tuple[object, ...]:
     """Everything that was found out about one event, to the bit."""
     error = decoded.errors.get(event)
     numbers = decoded.x[event].tobytes(), decoded.score[event].tobytes(), int(decoded.y[event])
@@ -61,7 +61,7 @@ def check(values: list[bytes], config: EventConfig) -> None:
         values = [*values, *values]
     together = decoder.decode([Record(i, 1, None, value) for i, value in enumerate(values)])
     for event, value in enumerate(values):
-        assert told(together, event) == told(decoder.decode([Record(0, 1, None, value)]), 0), value
+        assert read(together, event) == read(decoder.decode([Record(0, 1, None, value)]), 0), value
 
 
 def odd(value: bytes, config: EventConfig) -> bool:

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from npstream.port import Log
-from npstream.records import Topics
-from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place
+from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place, topics_of
 
 
 @pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
 def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> Iterator[Place]:
     """Four fresh topics of three partitions, and a group nobody has used."""
-    topics = Topics(*(topic_prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
+    topics = topics_of(topic_prefix)
     made: Place
     if request.param == "embedded":
         made = EmbeddedPlace(tmp_path / "log.db", topics, topic_prefix + "group").create()

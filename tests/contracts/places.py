@@ -32,6 +32,11 @@ _QUICK_COMPACTION = {
 """What makes compaction visible within a test."""
 
 
+def topics_of(prefix: str) -> Topics:
+    """Four topics under a prefix."""
+    return Topics(*(prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
+
+
 class Place(Protocol):
     """Where the contract is tested."""
 
@@ -110,17 +115,17 @@ class KafkaPlace:
         admin.prepare([Alter(self.topics.checkpoints, name, "", value) for name, value in _QUICK_COMPACTION.items()])
         return self
 
-    def config(self, slot: str = "a", **changes: object) -> KafkaConfig:
+    def config(self, worker_name: str = "a", **changes: object) -> KafkaConfig:
         # Members learn of a rebalance with their next heartbeat, three seconds later by default.
         options = {"heartbeat.interval.ms": 300}
         quick = {"session_timeout_ms": 10_000, "transaction_timeout_ms": 10_000, "options": options, **changes}
-        return KafkaConfig(self.bootstrap, self.group, slot, self.topics, **quick)  # type: ignore[arg-type]
+        return KafkaConfig(self.bootstrap, self.group, worker_name, self.topics, **quick)  # type: ignore[arg-type]
 
     def broker(self) -> Broker:
         return self.kafka_broker()
 
-    def kafka_broker(self, slot: str = "a", **changes: object) -> KafkaBroker:
-        broker = KafkaBroker(self.config(slot, **changes))
+    def kafka_broker(self, worker_name: str = "a", **changes: object) -> KafkaBroker:
+        broker = KafkaBroker(self.config(worker_name, **changes))
         self._stack.callback(broker.abandon)
         return broker
 

@@ -190,7 +190,7 @@ def test_a_snapshot_of_many_chunks_comes_back_whole(place: Place) -> None:
     "wrong", [Pointer(0, 3, 0, 0, ""), Pointer(50, 1, 0, 0, "")], ids=["too many chunks", "beyond the end"]
 )
 def test_a_pointer_to_chunks_that_are_not_there_is_refused(place: Place, wrong: Pointer) -> None:
-    """Missing chunks are corrupt state, said with the place."""
+    """Missing chunks are corrupt state, reported with the place."""
     broker = place.broker()
     joined(broker)
     broker.commit([share(0, 1, chunks=chunks(2))])
@@ -208,8 +208,7 @@ def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None
     def write() -> Pointer:
         nonlocal written
         written += 1
-        slot = written % 4
-        snapshot = [(b"slot/%d/%d" % (slot, chunk), b"snapshot %d" % written) for chunk in range(2)]
+        snapshot = [(b"ring/%d/%d" % (written % 4, chunk), b"snapshot %d" % written) for chunk in range(2)]
         return broker.commit([share(0, written, chunks=snapshot)])[0]
 
     broker.commit([share(0, 0, chunks=chunks(1), changes=[(b"change/1", b"tau")])])

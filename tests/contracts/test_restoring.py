@@ -14,7 +14,7 @@ def test_a_restore_reads_as_many_records_as_its_snapshot_has_chunks(place: Place
     first = place.broker()
     joined(first)
     for turn in range(1, written + 1):
-        snapshot = [(b"slot/%d/%d" % (turn % 4, chunk), b"snapshot %d" % turn) for chunk in range(2)]
+        snapshot = [(b"ring/%d/%d" % (turn % 4, chunk), b"snapshot %d" % turn) for chunk in range(2)]
         first.commit([share(0, turn, chunks=snapshot)])
     first.close(5.0)
 

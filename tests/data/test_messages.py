@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from npstream.codec.decoder import EventConfig
-from npstream.codec.features import Feature
+from npstream.codec.features import Transform
 from npstream.data.lines import event_key, to_line
 from npstream.data.messages import messages_of_file
 from npstream.errors import UsageError
@@ -144,9 +144,9 @@ def test_one_column_is_a_stream_of_scores(tmp_path: Path) -> None:
         messages_of_file(write_npz(tmp_path / "b.npz", 20), external, 0)
 
 
-def test_a_table_is_not_for_features_by_path(tmp_path: Path) -> None:
-    """Its rows would be sent as arrays that no path leads into."""
-    mapped = EventConfig(d=3, mapping=tuple(Feature(name=name, kind="number", path=name) for name in "abc"))
+def test_a_table_is_not_for_a_function_of_whole_events(tmp_path: Path) -> None:
+    """Its rows are no documents that the user's function could take."""
+    transformed = EventConfig(d=3, transform=Transform("pipeline.events:unwrap", "0" * 16))
 
-    with pytest.raises(UsageError, match=r"find features by path, .* lines of a .jsonl file"):
-        messages_of_file(write_npz(tmp_path / "a.npz", 20), mapped, 0)
+    with pytest.raises(UsageError, match=r"events\.transform takes whole events, .* lines of a \.jsonl file"):
+        messages_of_file(write_npz(tmp_path / "a.npz", 20), transformed, 0)

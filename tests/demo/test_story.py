@@ -30,7 +30,7 @@ def story(stream: DemoStream, tmp_path_factory: pytest.TempPathFactory) -> Itera
     log = stage.log()
     source = topic_source(log, "demo", Range())
     found = make_story(stage.settings.partition_config(), source, stream)
-    assert [part.digest for part in replay(stage.settings.partition_config(), source).partitions] == found.digests
+    assert [part.chain for part in replay(stage.settings.partition_config(), source).partitions] == found.chains
     yield found
     log.close()
 

@@ -59,7 +59,7 @@ def test_the_worker_accepts_what_the_chart_gives_it(name: str) -> None:
     assert file == given
     settings = from_mapping(without_files(file), env)
     assert settings.kafka is not None
-    assert settings.kafka.slot == "fraud-npstream-0"
+    assert settings.kafka.worker_name == "fraud-npstream-0"
     assert settings.http is not None
     assert settings.http.host in ("0.0.0.0", "::")
     assert settings.http.port == chart.worker(manifests)["ports"][0]["containerPort"]

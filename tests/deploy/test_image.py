@@ -1,5 +1,6 @@
 """The image: its Dockerfile is clean, and its build steps work, as far as a plain folder can show."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_the_build_steps_make_a_program_that_starts(image: Build) -> None:
     assert "run" in image.run("npstream --help")
 
 
+_PROTOBUF = """
+from npstream.registry.client import Schema
+from npstream.registry.protobuf import compile_protobuf
+
+read = compile_protobuf(Schema("PROTOBUF", 'syntax = "proto3"; message M { string a = 1; }'), [])
+print(read(bytes((0, 10, 4)) + b"text")["a"])
+"""
+"""Schemas in Protobuf are compiled without the build tools that the compiler's package asks for."""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(BUILD_S)
 def test_the_image_holds_no_installer_and_no_build_tool(image: Build) -> None:
@@ -87,6 +98,7 @@ def test_the_image_holds_no_installer_and_no_build_tool(image: Build) -> None:
 
     assert {"npstream", "numpy", "confluent_kafka"} <= packages
     assert not {"pip", "setuptools", "wheel", "hatchling", "pytest", "mypy"} & packages
+    assert image.run(f"/opt/npstream/bin/python -c {shlex.quote(_PROTOBUF)}") == "text\n"
 
 
 @pytest.mark.slow

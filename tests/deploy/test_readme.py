@@ -99,7 +99,7 @@ def test_its_formula_of_the_label_buffer_is_right(d: int, buffer_max: int) -> No
     assert "labels.buffer_max x (33 + 4 d)" in TEXT
     settings = from_mapping(
         {
-            "kafka": {"bootstrap": "b", "group": "g", "slot": "s"},
+            "kafka": {"bootstrap": "b", "group": "g", "worker_name": "s"},
             "topics": {"events": "e"},
             "model": {"d": d},
             "labels": {"buffer_max": buffer_max},

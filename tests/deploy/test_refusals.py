@@ -61,7 +61,10 @@ PAIRS = [
     ),
     pytest.param("minimal", ["settings.http.port=0"], "settings.http.port: 0 takes any free port", id="any-port"),
     pytest.param(
-        "minimal", ["settings.kafka.slot=a"], "settings.kafka.slot: every worker needs its own", id="one-slot"
+        "minimal",
+        ["settings.kafka.worker_name=a"],
+        "settings.kafka.worker_name: every worker needs its own",
+        id="one-name",
     ),
     pytest.param(
         "strimzi",

@@ -44,7 +44,7 @@ def values(tmp_path: Path, settings: dict[str, Any]) -> Path:
     """A values file with these settings; workers are named after their pods."""
     kafka = settings.get("kafka")
     if isinstance(kafka, dict):
-        settings = {**settings, "kafka": {name: value for name, value in kafka.items() if name != "slot"}}
+        settings = {**settings, "kafka": {name: value for name, value in kafka.items() if name != "worker_name"}}
     path = tmp_path / "values.yaml"
     path.write_text(yaml.safe_dump({"partitions": 3, "settings": settings}))
     return path

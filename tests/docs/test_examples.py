@@ -47,7 +47,7 @@ def test_the_readme_works_without_kafka(walk: Walk) -> None:
     printed = {line.split()[1]: output for line, output in walk.printed.items()}
     shown = re.sub(r"\s+", " ", README.read_text())
     (fpr, low, high, detected), *_ = re.findall(
-        r"^tau=0.01 +\d+ +([\d.]+) +([\d.]+)-([\d.]+) +[\d.]+ +([\d.]+)", printed["backtest"], re.MULTILINE
+        r"^tau=0.01 +\d+ +[\d.]+% +([\d.]+) +([\d.]+)-([\d.]+) +[\d.]+ +([\d.]+)", printed["backtest"], re.MULTILINE
     )
 
     assert lag(walk.folder) == [0]

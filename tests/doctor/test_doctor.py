@@ -134,6 +134,21 @@ def test_settings_that_cannot_take_over_are_found_before_a_worker_starts(made: S
     assert "settings will change at the next start: params" in tool(tmp_path, "doctor", "--set", "model.tau=0.2").stdout
 
 
+def test_a_buffer_that_the_rate_of_the_topic_overflows_is_found(tmp_path: Path) -> None:
+    """By the timestamps of the events there are, ten a second: an hour of them is 36,000."""
+    late = {"buffer_max": 6000, "expire_seconds": 3600.0, "on_expiry": "negative"}
+    made = stage(tmp_path, labels=late)
+    made.send([client.event(i, [1.0, 2.0, 3.0], timestamp_ms=NOW_MS + 100 * i) for i in range(1201)])
+
+    ((level, subject, problem, fix),) = findings(tmp_path)
+
+    assert (level, subject) == ("warning", "events/0")
+    assert "needs room for 36,030, and has it for 6,000: 83.3% of them will be learned as non-targets" in problem
+    assert "within 10 minutes" in problem
+    assert fix.startswith("raise it, shorten labels.expire_seconds")
+    assert findings(tmp_path, "--set", "labels.buffer_max=40000", "--set", "model.control=alarm_rate") == []
+
+
 def test_a_missing_partition_of_an_output_topic_is_found(tmp_path: Path) -> None:
     """Fewer partitions than the input has: `init` is named."""
     made = stage(tmp_path)

@@ -106,7 +106,7 @@ def test_the_checkpoint_topic_stays_small_however_many_snapshots_were_written(pa
     broker = EmbeddedBroker(path, TOPICS, "group")
     joined(broker)
     for turn in range(1000):
-        broker.commit([share(0, turn, chunks=[(b"slot/%d" % (turn % 4), b"x" * 1000)])])
+        broker.commit([share(0, turn, chunks=[(b"ring/%d" % (turn % 4), b"x" * 1000)])])
     broker.close(1.0)
     log = EmbeddedLog(path, TOPICS)
     assert len(values(log, Channel.CHECKPOINTS, 0)) < 100

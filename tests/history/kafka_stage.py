@@ -29,7 +29,7 @@ class KafkaStage(Stage):
             "kafka": {
                 "bootstrap": bootstrap,
                 "group": prefix + "group",
-                "slot": "w",
+                "worker_name": "w",
                 "static_membership": False,
                 "session_timeout_ms": 6000,
                 "transaction_timeout_ms": 5000,

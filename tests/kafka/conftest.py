@@ -5,16 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from npstream.kafka import KafkaLog
-from npstream.records import Topics
 from tests.broker import Kafka
-from tests.contracts.places import KafkaPlace
+from tests.contracts.places import KafkaPlace, topics_of
 
 
 @pytest.fixture
 def place(kafka: Kafka, topic_prefix: str) -> Iterator[KafkaPlace]:
     """Four fresh topics of three partitions, and a group nobody has used."""
-    topics = Topics(*(topic_prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
-    made = KafkaPlace(kafka.bootstrap, topics, topic_prefix + "group").create()
+    made = KafkaPlace(kafka.bootstrap, topics_of(topic_prefix), topic_prefix + "group").create()
     yield made
     made.leave()
 

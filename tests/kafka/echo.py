@@ -12,8 +12,8 @@ from tests.contracts.places import KafkaPlace
 class Echo:
     """Works in a thread of its own until stopped; like the real worker it starts over after a `Retryable`."""
 
-    def __init__(self, place: KafkaPlace, slot: str, static: bool) -> None:
-        self._place, self._slot, self._static = place, slot, static
+    def __init__(self, place: KafkaPlace, worker_name: str, static: bool) -> None:
+        self._place, self._worker_name, self._static = place, worker_name, static
         self.stop = threading.Event()
         self.has_worked = threading.Event()
         self.resets = 0
@@ -21,7 +21,7 @@ class Echo:
     def run(self) -> None:
         """Work until stopped, then leave."""
         while not self.stop.is_set():
-            broker = self._place.kafka_broker(self._slot, static_membership=self._static)
+            broker = self._place.kafka_broker(self._worker_name, static_membership=self._static)
             try:
                 owner = Owner(broker)
                 broker.subscribe(owner)

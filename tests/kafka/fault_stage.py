@@ -18,11 +18,12 @@ from npstream.observe import Observer
 from npstream.port import Broker, Log
 from npstream.records import Channel, Share
 from npstream.worker import Cadence, Limits, Origin, Worker
-from tests.contracts.builders import PATIENCE_S, eventually
+from tests.contracts.builders import eventually
 from tests.contracts.places import PARTITIONS, KafkaPlace
 from tests.kafka.faults import Fault, Faults, installed
 from tests.system import oracle
 from tests.system.stream import stream, system_config
+from tests.worker.running import RunningWorker
 
 _ROUND = 12
 """Events of each partition in a case."""
@@ -80,28 +81,21 @@ class FaultStage:
 
     def case(self, fault: Fault, *, restarts: bool = False, recover_s: float = _PATIENT_S) -> Outcome:
         """Let a calm worker catch up, then let its calls fail; `restarts`: make it begin a new session first."""
-        watch, stop, ended = _Watch(), threading.Event(), list[BaseException]()
+        watch = _Watch()
         self._feed()
-        thread = threading.Thread(target=lambda: self._run(watch, stop, ended, recover_s))
-        thread.start()
-        try:
-            eventually(lambda: bool(ended) or self._decided(watch) == frozenset(range(PARTITIONS)))
-            assert not ended, f"the worker ended before anything failed: {ended[0]}"
-            again = [Fault("consume", RuntimeError, forever=False)] if restarts else []
-            self._faults.arm(*again, fault)
-            self._feed()
-            self._wait(watch, fault, thread)
-            return Outcome(ended[0] if ended else None, dict(watch.pauses), self._decided(watch), fault.hits)
-        finally:
-            self._faults.arm()
-            stop.set()
-            thread.join(PATIENCE_S)
-            assert not thread.is_alive(), "the worker did not stop"
+        with self._worker(watch, recover_s) as worker:
+            try:
+                self._catch_up(watch, worker)
+                again = [Fault("consume", RuntimeError, forever=False)] if restarts else []
+                self._faults.arm(*again, fault)
+                self._feed()
+                self._wait(watch, fault, worker)
+                return Outcome(worker.ended, dict(watch.pauses), self._decided(watch), fault.hits)
+            finally:
+                self._faults.arm()
 
-    def _run(
-        self, watch: _Watch, stop: threading.Event, ended: list[BaseException], recover_s: float = _PATIENT_S
-    ) -> None:
-        orphans = OrphanWatch()
+    def _worker(self, watch: _Watch, recover_s: float = _PATIENT_S) -> RunningWorker:
+        stop, orphans = threading.Event(), OrphanWatch()
 
         def connect() -> tuple[Broker, Log]:
             config = self._place.config(connect_timeout_ms=5_000)
@@ -109,17 +103,18 @@ class FaultStage:
 
         origin = Origin(self._place.group, self._place.topics.events, self._config, Cadence(every_events=30))
         limits = Limits(batch_max=10, recover_s=recover_s)
-        try:
-            Worker(connect, origin, limits, time.monotonic, stop, watch).run()
-        except BaseException as error:
-            ended.append(error)
+        return RunningWorker(Worker(connect, origin, limits, time.monotonic, stop, watch), stop)
 
-    def _wait(self, watch: _Watch, fault: Fault, thread: threading.Thread) -> None:
+    def _catch_up(self, watch: _Watch, worker: RunningWorker) -> None:
+        eventually(lambda: not worker.running or self._decided(watch) == frozenset(range(PARTITIONS)))
+        assert worker.ended is None, f"the worker ended although nothing failed: {worker.ended}"
+
+    def _wait(self, watch: _Watch, fault: Fault, worker: RunningWorker) -> None:
         """Until the worker has ended, or every partition is decided or paused and the fault has been met."""
 
         def settled() -> bool:
             resting = self._decided(watch) | watch.pauses.keys()
-            return not thread.is_alive() or (resting >= frozenset(range(PARTITIONS)) and fault.hits > 0)
+            return not worker.running or (resting >= frozenset(range(PARTITIONS)) and fault.hits > 0)
 
         eventually(settled)
 
@@ -133,15 +128,10 @@ class FaultStage:
 
     def compare(self) -> int:
         """Let a calm worker finish, then compare all that was published with the oracle; returns how many are equal."""
-        watch, stop, ended = _Watch(), threading.Event(), list[BaseException]()
-        thread = threading.Thread(target=lambda: self._run(watch, stop, ended))
-        thread.start()
-        try:
-            eventually(lambda: bool(ended) or self._decided(watch) == frozenset(range(PARTITIONS)))
-        finally:
-            stop.set()
-            thread.join(PATIENCE_S)
-        assert not ended, ended
+        watch = _Watch()
+        with self._worker(watch) as worker:
+            self._catch_up(watch, worker)
+        assert worker.ended is None, worker.ended
         every: dict[int, oracle.Changes] = {partition: [(0, self._config)] for partition in range(PARTITIONS)}
         return oracle.compare(self._log, every, self._place.group, self._place.topics.events)
 

@@ -22,7 +22,7 @@ TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 
 
 def config(**changes: object) -> KafkaConfig:
-    return KafkaConfig("localhost:9", "group", "slot", TOPICS, **changes)  # type: ignore[arg-type]
+    return KafkaConfig("localhost:9", "group", "worker", TOPICS, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("option", REFUSED)
@@ -73,7 +73,7 @@ def test_the_users_options_reach_every_client_and_ours_win() -> None:
     tuned = config(options={"linger.ms": 50, "isolation.level": "read_uncommitted", "transactional.id": "x"})
 
     assert producer_settings(tuned)["linger.ms"] == 50
-    assert producer_settings(tuned)["transactional.id"] == "group.slot"
+    assert producer_settings(tuned)["transactional.id"] == "group.worker"
     assert member_settings(tuned)["isolation.level"] == "read_committed"
     assert reader_settings(tuned)["isolation.level"] == "read_committed"
 
@@ -99,7 +99,7 @@ def test_what_exactly_once_rests_on_is_spelled_out() -> None:
         )
     } == {
         "group.id": "group",
-        "group.instance.id": "slot",
+        "group.instance.id": "worker",
         "group.protocol": "classic",
         "partition.assignment.strategy": "cooperative-sticky",
         "isolation.level": "read_committed",
@@ -116,7 +116,7 @@ def test_what_exactly_once_rests_on_is_spelled_out() -> None:
         name: producer[name]
         for name in ("transactional.id", "transaction.timeout.ms", "message.timeout.ms", "enable.idempotence", "acks")
     } == {
-        "transactional.id": "group.slot",
+        "transactional.id": "group.worker",
         "transaction.timeout.ms": 15_000,
         "message.timeout.ms": 15_000,
         "enable.idempotence": True,

@@ -8,7 +8,7 @@ from npstream.kafka import KafkaConfig
 from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, NEVER, STRIKES, WEATHER, kafka_error, translate
 from npstream.records import Topics
 
-CONFIG = KafkaConfig("host:9092", "the-group", "slot-3", Topics("ev", "de", "dl", "cp"))
+CONFIG = KafkaConfig("host:9092", "the-group", "worker-3", Topics("ev", "de", "dl", "cp"))
 
 
 @pytest.mark.parametrize("code", _FATAL)
@@ -88,7 +88,7 @@ def test_a_fatal_error_hidden_in_a_system_error_is_found() -> None:
 
     assert found is not None
     assert found.code() == KafkaError._FENCED
-    assert "slot 'slot-3'" in str(translate(hidden, "committing", CONFIG))
+    assert "the name 'worker-3'" in str(translate(hidden, "committing", CONFIG))
 
 
 def test_the_error_behind_a_fatal_consumer_error_is_named() -> None:
@@ -98,7 +98,7 @@ def test_the_error_behind_a_fatal_consumer_error_is_named() -> None:
     error = translate(KafkaError(KafkaError._FATAL, words, fatal=True), "reading events", CONFIG)
 
     assert type(error) is Fatal
-    assert "another worker of group 'the-group' runs with slot 'slot-3'" in str(error)
+    assert "another worker of group 'the-group' runs under the name 'worker-3'" in str(error)
 
 
 def test_missing_rights_are_named() -> None:
@@ -114,4 +114,4 @@ def test_missing_rights_are_named() -> None:
 
     assert "WRITE and DESCRIBE on 'de', 'dl' and 'cp'" in said[KafkaError.TOPIC_AUTHORIZATION_FAILED]
     assert "READ on group 'the-group'" in said[KafkaError.GROUP_AUTHORIZATION_FAILED]
-    assert "'the-group.slot-3'" in said[KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    assert "'the-group.worker-3'" in said[KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]

@@ -17,8 +17,7 @@ from confluent_kafka import KafkaError
 
 from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, WEATHER
 from npstream.kafka.messages import speaks_of_partition
-from npstream.records import Topics
-from tests.contracts.places import PARTITIONS, KafkaPlace
+from tests.contracts.places import PARTITIONS, KafkaPlace, topics_of
 from tests.kafka.fault_stage import FaultStage, Outcome, is_fatal
 from tests.kafka.faults import BOUND, CALLS, MESSAGE, Fault, Raised
 
@@ -144,8 +143,7 @@ def main() -> int:
     options = parser.parse_args()
     rng = random.Random(options.seed)
     name = f"faults-{uuid.uuid4().hex[:8]}."
-    topics = Topics(*(name + kind for kind in ("events", "decisions", "dead", "checkpoints")))
-    place = KafkaPlace(options.kafka, topics, name + "group").create()
+    place = KafkaPlace(options.kafka, topics_of(name), name + "group").create()
     failed = 0
     with FaultStage(place) as stage:
         for number in range(options.count):

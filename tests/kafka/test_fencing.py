@@ -10,14 +10,14 @@ from tests.contracts.places import KafkaPlace
 from tests.kafka.zombie import zombie
 
 
-def test_a_twin_with_the_same_slot_ends_the_first(place: KafkaPlace, log: KafkaLog) -> None:
-    """The loser's commit is fatal and names the slot; its outputs are never visible, the winner's are."""
+def test_a_twin_with_the_same_name_ends_the_first(place: KafkaPlace, log: KafkaLog) -> None:
+    """The loser's commit is fatal and says the name; its outputs are never visible, the winner's are."""
     first = place.kafka_broker("a")
     joined(first)
     second = place.kafka_broker("a")
     joined(second)
 
-    with pytest.raises(Fatal, match=r"another worker of group .* runs with slot 'a'.*own kafka.slot"):
+    with pytest.raises(Fatal, match=r"another worker of group .* runs under the name 'a'.*own kafka.worker_name"):
         first.commit([share(0, 1, [decision(b"loser")], chunks(1))])
     second.commit([share(0, 2, [decision(b"winner")], chunks(1))])
 
@@ -30,7 +30,7 @@ def test_a_twin_is_noticed_by_a_worker_that_only_reads(place: KafkaPlace) -> Non
     owner = joined(first)
     joined(place.kafka_broker("a"))
 
-    with pytest.raises(Fatal, match=r"another worker of group .* runs with slot 'a'"):
+    with pytest.raises(Fatal, match=r"another worker of group .* runs under the name 'a'"):
         owner.poll_until(lambda: False)
 
 

@@ -158,7 +158,7 @@ def test_every_event_is_decided_once_while_partitions_move(place: KafkaPlace, lo
                 running.append(threads.submit(workers[-1].run))
                 eventually(partial(feed_until_worked, workers[-1]))
                 workers[-1].stop.set()
-                running[-1].result(timeout=PATIENCE_S)  # the slot must be free before it is used again
+                running[-1].result(timeout=PATIENCE_S)  # the name must be free before it is used again
             eventually(lambda: _decided(log) == 3 * sent)
         finally:
             for worker in workers:
@@ -196,9 +196,9 @@ def _decided(log: KafkaLog) -> int:
     return sum(len(values(log, Channel.DECISIONS, partition)) for partition in range(3))
 
 
-def _joining(place: KafkaPlace, slot: str) -> Owner:
+def _joining(place: KafkaPlace, worker_name: str) -> Owner:
     """A worker that has subscribed and not polled yet."""
-    broker = place.kafka_broker(slot)
+    broker = place.kafka_broker(worker_name)
     owner = Owner(broker)
     broker.subscribe(owner)
     return owner

@@ -63,7 +63,7 @@ def test_the_committed_position_waits_for_an_undecided_transaction(place: KafkaP
         assert found == []
 
         sleeper.kill()
-        place.kafka_broker("a").subscribe(_Nobody())  # the same slot's next life ends the transaction
+        place.kafka_broker("a").subscribe(_Nobody())  # the same worker's next life ends the transaction
         waiting.join(30)
 
     assert found == [None]

@@ -57,6 +57,15 @@ def cases() -> dict[str, Case]:
         "paper-stochastic": Case(Params(preset="paper", d=2, D=20, tau=0.1, gamma_update="stochastic", lam=1e-3)),
         "paper-unit": Case(Params(preset="paper", d=3, D=20, tau=0.1, input="unit", kernel="laplacian")),
         "paper-zscore": Case(Params(preset="paper", d=3, D=20, tau=0.1, input="zscore", beta=0.01)),
+        "plus-alarm-rate": Case(Params(d=3, D=20, tau=0.1, control="alarm_rate")),
+        "plus-alarm-rate-late": Case(Params(d=3, D=20, tau=0.1, control="alarm_rate"), late=True),
+        "plus-alarm-rate-tight-budget": Case(Params(d=3, D=20, tau=0.02, budget=1, control="alarm_rate"), late=True),
+        "plus-alarm-rate-mixed": Case(
+            Params(d=6, D=20, tau=0.1, buckets=(0, 8, 0, 64, 2, 0), control="alarm_rate"), late=True, missing=0.1
+        ),
+        "plus-alarm-rate-one-class": Case(Params(d=2, D=20, tau=0.1, one_class=True, control="alarm_rate"), late=True),
+        "plus-alarm-rate-frozen": Case(Params(d=2, D=20, tau=0.1, learning=False, control="alarm_rate")),
+        "external-alarm-rate": Case(Params(preset="external", tau=0.05, budget=2, control="alarm_rate"), late=True),
         "external": Case(Params(preset="external", tau=0.05)),
         "external-late": Case(Params(preset="external", tau=0.05, charge="issue", budget=2), late=True),
     }

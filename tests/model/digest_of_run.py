@@ -9,6 +9,7 @@ RUNS = {
     "plus-mixed": Params(d=6, D=21, tau=0.1, buckets=(0, 8, 0, 64, 2, 0)),
     "paper": Params(preset="paper", d=7, D=37, tau=0.05, input="unit"),
     "external": Params(preset="external", tau=0.02),
+    "plus-alarm-rate": Params(d=6, D=21, tau=0.1, buckets=(0, 8, 0, 64, 2, 0), control="alarm_rate"),
 }
 
 

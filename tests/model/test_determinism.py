@@ -23,6 +23,7 @@ GOLDEN = {
     "plus-mixed": "ed4bd9201c2002855a6f8982557664d9",
     "paper": "c315775818cb63f6d08b4a0ad3978180",
     "external": "839d19d483bf1229296add149829950e",
+    "plus-alarm-rate": "e8c5eadad0068e004ec535dabb713dd3",
 }
 """A change here is a change of the arithmetic: raise `ALGORITHM` with it."""
 

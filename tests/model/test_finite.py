@@ -1,4 +1,4 @@
-"""Numbers stay finite for ever."""
+"""Numbers stay finite forever."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ Rows = npt.NDArray[np.float32]
 
 
 def constant_columns(x: Rows, rng: np.random.Generator) -> Rows:
-    """All constant at first, one for ever, one nearly so at a large value."""
+    """All constant at first, one forever, one nearly so at a large value."""
     x = x.copy()
     x[:, 0] = 3.0
     x[: len(x) // 2, 1] = 0.1

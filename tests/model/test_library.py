@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import npstream.model
-from npstream.errors import SettingsError
+from npstream.errors import DataError, SettingsError
 from npstream.model import Model, Params
 from tests.model.streams import shells
 
@@ -67,7 +67,7 @@ def test_features_stay_with_the_model() -> None:
 def test_a_dict_whose_order_is_not_known_is_refused(features: list[str] | None, message: str) -> None:
     """Names are never put in an order of their own: another one would give other scores in silence."""
     model = Model.create(Params(d=2, D=8), features=features)
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises(DataError, match=message):
         model.score_one({"amount": 1.0, "hour": 2.0})
 
 
@@ -103,20 +103,24 @@ def test_bad_input_is_refused_by_name() -> None:
     """Wrong shapes, numbers that are not finite and unknown labels never reach a weight."""
     model = Model.create(Params(d=2, D=4))
     before = model.to_bytes()
-    with pytest.raises(SettingsError, match=r"X: shape \(1, 3\) is not \(rows, 2\)"):
+    with pytest.raises(DataError, match=r"X: shape \(1, 3\) is not \(rows, 2\)"):
         model.score_one([1.0, 2.0, 3.0])
-    with pytest.raises(SettingsError, match=r"X: shape \(4,\) is not \(rows, 2\)"):
+    with pytest.raises(DataError, match=r"X: shape \(4,\) is not \(rows, 2\)"):
         model.stream(np.zeros(4), np.zeros(4))
-    with pytest.raises(SettingsError, match="X: not all features are finite"):
+    with pytest.raises(DataError, match="X: not all features are finite"):
         model.learn_one([np.inf, 0.0], 1)
-    with pytest.raises(SettingsError, match="X: not all features are finite"):
+    with pytest.raises(DataError, match="X: not all features are finite"):
         model.learn_one([1e39, 0.0], 1)
-    with pytest.raises(SettingsError, match=r"y: label \[2\] is not one of 1, -1, 0, true, false"):
+    with pytest.raises(DataError, match=r"y: label \[2\] is not one of 1, -1, 0, true, false"):
         model.learn_one([0.0, 0.0], 2)
-    with pytest.raises(SettingsError, match="y: label"):
+    with pytest.raises(DataError, match="y: label"):
         model.stream([[0.0, 0.0]], [np.nan])
-    with pytest.raises(SettingsError, match=r"y: shape \(1,\) is not \(2,\)"):
+    with pytest.raises(DataError, match=r"y: shape \(1,\) is not \(2,\)"):
         model.stream(np.zeros((2, 2)), [1])
+    with pytest.raises(DataError, match="X: cannot be read as numbers"):
+        model.stream([["a", "b"]], [1])
+    with pytest.raises(ValueError, match="X: shape"):  # what a notebook expects of data
+        model.score_one([1.0])
     with pytest.raises(SettingsError, match="stream: -1"):
         Model.create(Params(d=2), stream=-1)
 
@@ -131,7 +135,7 @@ def test_external_scores_come_as_numbers() -> None:
     assert model.score_one(3.5) == 3.5
     assert model.decide_one(3.5) == 1
     assert model.decide_one(-3.5) == -1
-    with pytest.raises(SettingsError, match="scores: not all are finite"):
+    with pytest.raises(DataError, match="scores: not all are finite"):
         model.score_one(float("nan"))
 
 
@@ -166,7 +170,7 @@ def test_a_frozen_model_counts_and_learns_nothing() -> None:
 
 
 def test_learned_kernel_is_the_covariance_of_the_directions() -> None:
-    """It starts as 2g I and stretches along the feature that tells the classes apart."""
+    """It starts as 2g I and stretches along the feature that distinguishes the classes."""
     g = 0.25
     model = Model.create(Params(preset="paper", d=2, D=4000, g=g))
     np.testing.assert_allclose(model.learned_kernel(), 2 * g * np.eye(2), atol=0.05)

@@ -38,6 +38,7 @@ from npstream.model import MUTABLE, Model, Params
         ("kernel", "poly", "rbf, laplacian, matern"),
         ("preset", "strict", "plus, paper, external"),
         ("charge", "later", "label, issue"),
+        ("control", "tpr", "fpr, alarm_rate"),
         ("learning", 1, "true or false"),
         ("one_class", "yes", "true or false"),
         ("input", "raw", "preset paper"),
@@ -71,6 +72,14 @@ def test_external_takes_no_features() -> None:
         Params(preset="external", d=3, one_class=True)
 
     assert [problem.split(":")[0] for problem in refused.value.problems] == ["d", "one_class"]
+
+
+def test_the_control_of_alarms_needs_a_threshold_that_moves() -> None:
+    """With preset paper it is refused, and so is another way to charge alarms than the one it has."""
+    with pytest.raises(SettingsError) as refused:
+        Params(preset="paper", d=3, control="alarm_rate", charge="issue")
+
+    assert [problem.split(":")[0] for problem in refused.value.problems] == ["control", "charge"]
 
 
 def test_fields_left_out_take_the_presets_values() -> None:
@@ -127,8 +136,9 @@ def test_fingerprint_sees_every_field() -> None:
         {"learning": False},
     ]
     prints = {Params.from_dict(base | change).fingerprint() for change in changes}
+    prints.add(Params(d=3, control="alarm_rate").fingerprint())
 
-    assert len(prints) == len(changes)
+    assert len(prints) == len(changes) + 1
     assert all(len(mark) == 8 and int(mark, 16) >= 0 for mark in prints)
 
 

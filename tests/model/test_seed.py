@@ -1,4 +1,4 @@
-"""A learned model as the start of a new partition: knowledge stays, bookkeeping begins anew."""
+"""A learned model as the start of a new partition: knowledge stays, bookkeeping starts over."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def test_a_seeded_model_scores_as_the_one_it_comes_from() -> None:
     assert (seed.threshold, seed.gamma, seed.t, seed.warming_up) == (model.threshold, model.gamma, model.t, False)
 
 
-def test_bookkeeping_begins_anew() -> None:
+def test_bookkeeping_starts_over() -> None:
     """A partition that has decided nothing has no rates, no waiting alarms, and little credit."""
     seed = seeded(trained(), PARAMS, stream=4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from npstream.errors import SettingsError
+from npstream.errors import DataError, SettingsError
 from npstream.model import Model, Params
 
 Rows = npt.NDArray[np.float64]
@@ -129,7 +129,7 @@ def test_a_missing_category_is_a_value_of_its_own() -> None:
 @pytest.mark.parametrize("code", [-1.0, 0.5, float(2**24), float("inf")])
 def test_what_cannot_be_a_category_is_refused(code: float) -> None:
     """Codes are whole numbers below 2**24; the message says so."""
-    with pytest.raises(SettingsError, match="X: "):
+    with pytest.raises(DataError, match="X: "):
         Model.create(Params(d=2, D=4, buckets=(64, 0))).score_many([[code, 0.0]])
 
 
@@ -139,7 +139,7 @@ def test_other_presets_have_neither_missing_numbers_nor_categories(preset: str) 
     with pytest.raises(SettingsError, match="buckets: categories need preset plus"):
         Params.from_dict({"preset": preset, "d": 0 if preset == "external" else 1, "buckets": [8]})
     if preset == "paper":
-        with pytest.raises(SettingsError, match="not all features are finite"):
+        with pytest.raises(DataError, match="not all features are finite"):
             Model.create(Params(preset="paper", d=1)).score_many([[np.nan]])
 
 

@@ -25,6 +25,7 @@ from npstream.secrets import Secrets
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 from tests.worker.bench import TOPICS, Bench
+from tests.worker.running import RunningWorker
 
 IDENTITY = Identity("g", "events", "worker-0", "0.0.0", ALGORITHM)
 _WAIT_S = 60.0
@@ -55,6 +56,7 @@ def reading(**changes: Any) -> Reading:
         "counts": Tally().to_dict(),
         "bad_events": {},
         "preset": "plus",
+        "control": "fpr",
         "learning": True,
         "d": 2,
         "features": None,
@@ -100,7 +102,6 @@ class WatchedBench(Bench):
     http: HttpConfig = field(default_factory=lambda: HttpConfig("127.0.0.1", 0))
     secrets: Secrets = field(default_factory=Secrets)
     wrap: Callable[[Broker], Broker] = lambda broker: broker
-    failure: BaseException | None = None
 
     def send(self, values: Sequence[bytes | None], partition: int = 0, timestamp_ms: int | None = None) -> None:
         """Append events, by default of this moment."""
@@ -110,31 +111,22 @@ class WatchedBench(Bench):
     def start(self) -> "WatchedBench":
         """Run a worker on a thread of its own, compiled before anybody waits for it."""
         warm_up(self.using)
-        self._stop = threading.Event()
+        stop = threading.Event()
         self.dashboard = Dashboard(self.http, IDENTITY, time.monotonic, time.time, self.log, self.secrets)
         origin = Origin("g", TOPICS.events, self.using, Cadence(every_events=500, every_seconds=1e9))
         limits = Limits(poll_s=0.01)
         observer = self.dashboard.observer
-        worker = Worker(lambda: self.connect(self.wrap), origin, limits, time.monotonic, self._stop, observer)
-        self._thread = threading.Thread(target=self._run, args=(worker,), daemon=True)
+        worker = Worker(lambda: self.connect(self.wrap), origin, limits, time.monotonic, stop, observer)
         self.dashboard.start()
-        self._thread.start()
+        self._running = RunningWorker(worker, stop).start()
         return self
-
-    def _run(self, worker: Worker) -> None:
-        try:
-            worker.run()
-        except BaseException as failure:
-            self.failure = failure
 
     def stop(self) -> None:
         """Stop politely; raises what ended the worker, if anything did."""
-        self._stop.set()
-        self._thread.join(_WAIT_S)
-        assert not self._thread.is_alive(), "the worker did not stop"
+        self._running.stop()
         self.dashboard.stop()
-        if self.failure is not None:
-            raise self.failure
+        if self._running.ended is not None:
+            raise self._running.ended
 
     def __enter__(self) -> "WatchedBench":
         return self.start()
@@ -170,7 +162,7 @@ class WatchedBench(Bench):
             status = self.status()
             if what(status):
                 return status
-            assert time.monotonic() < deadline, f"not within {_WAIT_S:g} s: {status}; {self.failure!r}"
+            assert time.monotonic() < deadline, f"not within {_WAIT_S:g} s: {status}; {self._running.ended!r}"
             time.sleep(0.02)
 
 

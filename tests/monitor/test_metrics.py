@@ -1,5 +1,6 @@
 """What a scrape says, of a worker that really runs."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from npstream.model import Params
 from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
@@ -108,6 +110,24 @@ def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     assert found[of("npstream_batch_records_sum")] == 706
     assert found[of("npstream_partition_phase", phase="live")] == 1
     assert found[of("npstream_tau_ratio")] == 0.1
+    assert found[of("npstream_alarm_rate_control")] == 0
+    assert found[of("npstream_alarm_ratio", span="lifetime")] == partition["alarms"] / partition["decisions"]
+
+
+def test_the_share_of_alarms_is_shown_where_it_is_controlled(tmp_path: Path) -> None:
+    """Without a single label the rate that tau is for is known; that of labelled non-targets is not."""
+    controlled = config(params=Params(d=2, D=8, tau=0.1, control="alarm_rate"))
+    unlabelled = [json.dumps({"x": json.loads(event)["x"]}).encode() for event in events(1000)]
+    with WatchedBench(tmp_path / "log", using=controlled) as stage:
+        stage.send(unlabelled)
+        partition = stage.wait_for(handled(1000))["partitions"][0]
+        found = stage.metrics()
+
+    assert partition["control"] == "alarm_rate"
+    assert 0.05 < partition["alarm_rate"]["window"]["value"] < 0.15
+    assert partition["fpr"]["lifetime"]["value"] is None
+    assert found[of("npstream_alarm_rate_control")] == 1
+    assert found[of("npstream_alarm_ratio", span="window")] == partition["alarm_rate"]["window"]["value"]
 
 
 def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.lag import LagWatch
 from npstream.monitor.status import Identity, PartitionStatus
 from npstream.monitor.stuck import StuckWatch
-from npstream.records import Channel, Phase, Topics
+from npstream.records import Channel, Phase
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 from tests.broker import Kafka
-from tests.contracts.places import KafkaPlace
+from tests.contracts.places import KafkaPlace, topics_of
 from tests.monitor.stage import config, events, reading
+from tests.worker.running import RunningWorker
 
 _WAIT_S = 60.0
 
@@ -28,8 +29,7 @@ _WAIT_S = 60.0
 @pytest.fixture
 def place(kafka: Kafka, topic_prefix: str) -> Iterator[KafkaPlace]:
     """Four fresh topics of two partitions, and a group nobody has used."""
-    topics = Topics(*(topic_prefix + name for name in ("events", "decisions", "dead", "checkpoints")))
-    made = KafkaPlace(kafka.bootstrap, topics, topic_prefix + "group").create(2)
+    made = KafkaPlace(kafka.bootstrap, topics_of(topic_prefix), topic_prefix + "group").create(2)
     yield made
     made.leave()
 
@@ -101,28 +101,25 @@ def test_a_transaction_that_a_restore_waits_for_is_named(place: KafkaPlace) -> N
 
 
 @contextmanager
-def worker(place: KafkaPlace, slot: str) -> Iterator[Dashboard]:
+def worker(place: KafkaPlace, worker_name: str) -> Iterator[Dashboard]:
     """A worker with its dashboard, until the block ends."""
     stop = threading.Event()
-    identity = Identity(place.group, place.topics.events, slot, "0.0.0", ALGORITHM)
+    identity = Identity(place.group, place.topics.events, worker_name, "0.0.0", ALGORITHM)
     dashboard = Dashboard(HttpConfig("127.0.0.1", 0), identity, time.monotonic, time.time, place.log)
     runs = Worker(
-        lambda: (place.kafka_broker(slot), place.log()),
+        lambda: (place.kafka_broker(worker_name), place.log()),
         Origin(place.group, place.topics.events, config(), Cadence()),
         Limits(),
         time.monotonic,
         stop,
         dashboard.observer,
     )
-    thread = threading.Thread(target=runs.run, daemon=True)
     warm_up(config())
     dashboard.start()
-    thread.start()
     try:
-        yield dashboard
+        with RunningWorker(runs, stop):
+            yield dashboard
     finally:
-        stop.set()
-        thread.join(_WAIT_S)
         dashboard.stop()
 
 

@@ -30,22 +30,22 @@ class AliveWorker(WorkerCommand):
         os.kill(self.pid, signal.SIGUSR1)
 
 
-def alive(site: Site, slot: str, max_age_s: float, stuck_s: float) -> AliveWorker:
+def alive(site: Site, worker_name: str, max_age_s: float, stuck_s: float) -> AliveWorker:
     """A worker with these limits; it ends with the site."""
-    worker = AliveWorker(site.folder, slot, {**site.settings(slot), "kafka": _quick(site, slot)})
+    worker = AliveWorker(site.folder, worker_name, {**site.settings(worker_name), "kafka": _quick(site, worker_name)})
     worker.limits = (NEVER_S, max_age_s, stuck_s)
     site.workers.append(worker)
     return worker
 
 
-def held(site: Site, slot: str, start_s: float, max_age_s: float, stuck_s: float) -> AliveWorker:
+def held(site: Site, worker_name: str, start_s: float, max_age_s: float, stuck_s: float) -> AliveWorker:
     """A worker with these limits that stays in its start until it may go on."""
-    worker = alive(site, slot, max_age_s, stuck_s)
+    worker = alive(site, worker_name, max_age_s, stuck_s)
     worker.limits = (start_s, max_age_s, stuck_s)
     worker.held = True
     return worker
 
 
-def _quick(site: Site, slot: str) -> dict[str, Any]:
+def _quick(site: Site, worker_name: str) -> dict[str, Any]:
     """It leaves the group when it stops, and soon gives up on a broker that does not respond."""
-    return {**site.settings(slot)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}
+    return {**site.settings(worker_name)["kafka"], "static_membership": False, "connect_timeout_ms": 3000}

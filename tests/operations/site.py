@@ -14,7 +14,8 @@ from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.kafka.admin import Admin
 from npstream.kafka.state import KafkaStateReader
 from npstream.kafka.topics import Wishes
-from npstream.records import Channel, Topics
+from npstream.records import Channel
+from tests.contracts.places import topics_of
 from tests.operations.command import WorkerCommand
 
 _PATIENT_MS = 60_000
@@ -36,7 +37,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.topics = topics_of(f"{self.name}.")
         self.group = f"{self.name}.group"
         self.config = KafkaConfig(
             self.bootstrap,
@@ -50,13 +51,13 @@ class Site:
         admin.prepare(admin.plan(Wishes(self.partitions)))
         self.log = KafkaLog(self.config, _QUIET)
 
-    def settings(self, slot: str) -> dict[str, Any]:
+    def settings(self, worker_name: str) -> dict[str, Any]:
         """A settings file's content; quick to notice that a worker is gone, patient with a slow machine."""
         return {
             "kafka": {
                 "bootstrap": self.bootstrap,
                 "group": self.group,
-                "slot": slot,
+                "worker_name": worker_name,
                 "session_timeout_ms": 10_000,
                 "transaction_timeout_ms": _TRANSACTION_MS,
             },
@@ -65,9 +66,9 @@ class Site:
             "http": {"port": 0},
         }
 
-    def worker(self, slot: str = "worker-0", **sections: Any) -> WorkerCommand:
+    def worker(self, worker_name: str = "worker-0", **sections: Any) -> WorkerCommand:
         """A worker process, not yet started; `sections` are added to, or replace, those of its settings."""
-        worker = WorkerCommand(self.folder, slot, {**self.settings(slot), **sections})
+        worker = WorkerCommand(self.folder, worker_name, {**self.settings(worker_name), **sections})
         self.workers.append(worker)
         return worker
 

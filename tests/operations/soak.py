@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.broker import JarKafka, NoKafka, local_jars
+from tests.broker import JarKafka, local_jars
+from tests.fetching import exit_code
 from tests.monitor.stage import events
 from tests.operations.command import WorkerCommand
 from tests.operations.site import Site
@@ -50,11 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="npstream-soak-") as scratch:
-        try:
-            broker = JarKafka(local_jars(), Path(scratch) / "kafka")
-        except NoKafka as missing:
-            print(missing, file=sys.stderr)
-            return 1
+        broker = JarKafka(local_jars(), Path(scratch) / "kafka")
         try:
             broker.start()
             samples = soak(Site(broker.bootstrap, Path(scratch) / "site", partitions=2), options.minutes, report)
@@ -73,9 +70,9 @@ def soak(site: Site, minutes: float, report: Callable[[Sample], None]) -> list[S
         site.close()
 
 
-def dynamic(site: Site, slot: str) -> dict[str, object]:
+def dynamic(site: Site, worker_name: str) -> dict[str, object]:
     """A worker that leaves the group when it stops, so that its partitions move at once."""
-    return {**site.settings(slot)["kafka"], "static_membership": False}
+    return {**site.settings(worker_name)["kafka"], "static_membership": False}
 
 
 def _watch(
@@ -151,4 +148,4 @@ def judge(samples: Sequence[Sample]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

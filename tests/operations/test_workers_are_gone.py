@@ -11,8 +11,9 @@ from npstream.cli import exits
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.monitor.stage import events
-from tests.operations.command import WAIT_S, WorkerCommand, npstream
+from tests.operations.command import WorkerCommand, npstream
 from tests.operations.site import Site
+from tests.system.child import WAIT_S
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -28,10 +29,10 @@ def long_site(kafka: Kafka, tmp_path: Path) -> Iterator[Site]:
     made.close()
 
 
-def static(site: Site, slot: str, **sections: Any) -> WorkerCommand:
+def static(site: Site, worker_name: str, **sections: Any) -> WorkerCommand:
     """A worker whose place in the group outlives it by a long time."""
-    section = {**site.settings(slot)["kafka"], "session_timeout_ms": SESSION_MS}
-    return site.worker(slot, kafka=section, **sections)
+    section = {**site.settings(worker_name)["kafka"], "session_timeout_ms": SESSION_MS}
+    return site.worker(worker_name, kafka=section, **sections)
 
 
 def rollback(worker: WorkerCommand, *flags: str) -> tuple[int, str, str]:
@@ -59,7 +60,7 @@ def holds(worker: WorkerCommand) -> bool:
 
 def test_positions_are_moved_at_once_when_the_workers_were_killed(long_site: Site) -> None:
     """Without the flag the dead members are in the way and the flag is named; with it they are not."""
-    workers = [static(long_site, slot).start() for slot in ("first", "second")]
+    workers = [static(long_site, worker_name).start() for worker_name in ("first", "second")]
     for partition in range(2):
         long_site.feed(events(300, seed=partition), partition)
     workers[0].wait_for(lambda: decided(long_site) == [300, 300], "everything to be decided")

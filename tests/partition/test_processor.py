@@ -40,6 +40,18 @@ def test_batching_changes_nothing(records: list[Record], size: int) -> None:
     assert encode_snapshot(whole.snapshot()) == encode_snapshot(parts.snapshot())
 
 
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_batching_changes_nothing_where_all_alarms_are_held_to_tau(size: int) -> None:
+    """Threshold and budget follow each observation when it is decided, not the batch it came in."""
+    using = config(params=Params(d=3, D=8, tau=0.1, budget=5.0, control="alarm_rate"))
+    records = mixed(1500)
+    whole, parts = processor(using), processor(using)
+
+    assert run(whole, [records]) == run(parts, split(records, size))
+    assert encode_snapshot(whole.snapshot()) == encode_snapshot(parts.snapshot())
+    assert 0.05 < whole.tally.alarm_rate < 0.12
+
+
 @pytest.mark.parametrize("cut", [0, 1, 255, 256, 257, 800, 1499])
 def test_a_snapshot_continues_as_if_nothing_had_happened(cut: int) -> None:
     """Decoding a snapshot and going on gives the outputs and the state of the undisturbed run."""

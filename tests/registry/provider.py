@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.broker.docker_kafka import docker_responds
-from tests.registry.build import ServerMissing, ensure_server
+from tests.fetching import Missing
+from tests.registry.build import ensure_server
 from tests.registry.server_process import RegistryServer
 
 ADDRESS_VARIABLE = "NPSTREAM_TEST_REGISTRY"
 _IMAGE = "docker.redpanda.com/redpandadata/redpanda:v25.2.7"
 """Confluent's own image needs a broker beside it; this one has a registry with the same interface in one container."""
-
-
-class NoRegistry(Exception):
-    """No provider can give a registry. The message says what to install or set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class StartRegistry(Protocol):
 
 @contextmanager
 def provide_registry() -> Iterator[Registry]:
-    """A registry for the length of the block, from the first provider that is at hand. Raises `NoRegistry`."""
+    """A registry for the length of the block, from the first provider that is at hand. Raises `Missing`."""
     if address := os.environ.get(ADDRESS_VARIABLE):
         yield Registry(address, ADDRESS_VARIABLE)
     elif docker_responds():
@@ -51,11 +48,11 @@ def provide_registry() -> Iterator[Registry]:
 
 
 def local_server() -> Path:
-    """The compiled server. Raises `NoRegistry`."""
+    """The compiled server. Raises `Missing`."""
     try:
         return ensure_server()
-    except ServerMissing as missing:
-        raise NoRegistry(f"{missing}\nor start Docker, or set {ADDRESS_VARIABLE}=http://host:port") from missing
+    except Missing as missing:
+        raise Missing(f"{missing}\nor start Docker, or set {ADDRESS_VARIABLE}=http://host:port") from missing
 
 
 def _from_docker() -> Iterator[Registry]:

@@ -29,7 +29,7 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """The address it answers at."""
+        """The address it responds at."""
         return f"{'https' if self._keystore else 'http'}://{self._address}"
 
     def start(self) -> None:

@@ -45,7 +45,7 @@ def test_registering_twice_gives_one_id(client: RegistryClient, topic_prefix: st
 
 
 def test_what_is_not_there(client: RegistryClient) -> None:
-    """An id or a version that nobody registered is an error of its own; a probe takes it for an answer."""
+    """An id or a version that nobody registered is an error of its own; a probe takes it for a response."""
     with pytest.raises(NotRegistered):
         client.schema(2_000_000_000)
     with pytest.raises(NotRegistered):
@@ -89,7 +89,7 @@ def test_wrong_credentials_end_the_worker(start_registry: StartRegistry) -> None
 
 
 def test_another_server_is_not_taken_for_a_registry(start_registry: StartRegistry) -> None:
-    """A wrong path in the address answers 404 as well, and must not look like an unknown schema."""
+    """A wrong path in the address returns 404 as well, and must not look like an unknown schema."""
     with pytest.raises(Fatal, match="is not the address of a schema registry"):
         RegistryClient(RegistryConfig(start_registry().url + "/api/registry")).schema(1)
 

@@ -1,4 +1,4 @@
-"""The extra `registry` is optional: nobody loads it unasked, and who lacks it is told what to install."""
+"""The extra `registry` is optional: nobody loads it unasked, and who lacks it reads what to install."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def test_a_worker_on_json_loads_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize(("format", "lacking"), [("avro", "fastavro"), ("protobuf", "grpc_tools")])
-def test_who_lacks_it_is_told_what_to_install(format: str, lacking: str, tmp_path: Path) -> None:
+def test_who_lacks_it_reads_what_to_install(format: str, lacking: str, tmp_path: Path) -> None:
     """`check` refuses the settings before anything is connected."""
     file = tmp_path / "settings.yaml"
     events = {**EVENTS, "format": format, "registry": {"url": "http://localhost:8081"}}

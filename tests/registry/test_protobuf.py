@@ -115,7 +115,7 @@ def test_every_type_in_the_terms_of_json() -> None:
     assert orjson.loads(orjson.dumps(document)) == document
 
 
-def test_absent_is_told_from_zero_where_the_schema_can() -> None:
+def test_absent_is_distinguished_from_zero_where_the_schema_can() -> None:
     """An optional field that was not set is absent; a plain one is its zero, which is how proto3 sends it."""
     assert READ(b"\x00") == {
         "id": "",

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from npstream.codec.decoder import EventConfig, EventDecoder
 from npstream.embedded import EmbeddedLog, create_topics
 from npstream.records import Channel, Record, Topics
 from npstream.replay.replay import replay
@@ -44,7 +45,9 @@ def test_rows_are_dealt_in_turn() -> None:
     dealt = {p: list(range(p, 25, 4)) for p in range(4)}
     for p, part in found.items():
         assert part == [
-            Record(offset, offset + 1, None, x[row].astype("<f4").tobytes(), (("y", b"%d" % y[row]),))
+            Record(
+                offset, offset + 1, None, x[row].astype("<f4").tobytes(), (("id", b"%d" % row), ("y", b"%d" % y[row]))
+            )
             for offset, row in enumerate(dealt[p])
         ]
 
@@ -63,6 +66,25 @@ def test_a_delayed_label_follows_so_many_rows_later() -> None:
         (b"1", "label"),
     ]
     assert sorted(reported) == sorted((b"%d" % i, kind) for i in range(6) for kind in ("row", "label"))
+
+
+def test_rows_keep_the_ids_that_they_have() -> None:
+    """Ids of a file are JSON, so that numbers stay numbers and a comma is text; a row without a label says none."""
+    x, _ = rows(3)
+    y = np.array([1, 0, -1], np.int8)
+
+    labelled = everything(ArraySource(x, y, ids=["a,b", 7, "7"]))[0]
+    late = everything(ArraySource(x, y, 1, 1, ids=["a,b", 7, "7"]))[0]
+
+    assert [r.headers for r in labelled] == [
+        (("id", b'"a,b"'), ("y", b"1")),
+        (("id", b"7"),),
+        (("id", b'"7"'), ("y", b"-1")),
+    ]
+    assert [dict(r.headers) for r in late if not r.value] == [{"id": b'"a,b"', "y": b"1"}, {"id": b'"7"', "y": b"-1"}]
+    decoded = EventDecoder(EventConfig(d=3, format="columns")).decode([*labelled, *labelled[:1]])
+    assert decoded.ids == ["a,b", 7, "7", "a,b"]
+    assert decoded.x[:3].tolist() == x.tolist()
 
 
 def test_held_back_rows_are_the_last() -> None:

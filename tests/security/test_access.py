@@ -13,9 +13,10 @@ from npstream.cli import exits
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel, Topics
 from tests.monitor.stage import events
-from tests.operations.command import WAIT_S, WorkerCommand, npstream
+from tests.operations.command import WorkerCommand, npstream
 from tests.security.certificates import make_authority
 from tests.security.secured import Right, Secured, described, least_rights, secured_kafka
+from tests.system.child import WAIT_S
 
 pytestmark = pytest.mark.timeout(600)
 RUBBISH = b"not an event"
@@ -66,7 +67,7 @@ class Tenant:
             "kafka": {
                 "bootstrap": self.secured.address,
                 "group": self.group,
-                "slot": "worker-0",
+                "worker_name": "worker-0",
                 "security": {
                     "protocol": "SASL_SSL",
                     "mechanism": "SCRAM-SHA-512",

@@ -9,7 +9,7 @@ from npstream.errors import SettingsError
 from npstream.settings import from_mapping
 
 MINIMAL: dict[str, Any] = {
-    "kafka": {"bootstrap": "broker:9092", "group": "g", "slot": "w-0"},
+    "kafka": {"bootstrap": "broker:9092", "group": "g", "worker_name": "w-0"},
     "topics": {"events": "orders"},
     "model": {"d": 3},
 }

@@ -51,7 +51,7 @@ def test_the_kafka_example_needs_its_variables_and_its_secret() -> None:
 
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "kafka.bootstrap",
-        "kafka.slot",
+        "kafka.worker_name",
         "kafka.security.password",
     ]
 
@@ -60,11 +60,11 @@ def test_examples_say_what_their_comments_promise() -> None:
     """The point of each example holds."""
     fraud, external, kafka, local = (example(f"{name}.yaml") for name in ("fraud", "external", "kafka", "local"))
 
-    assert (fraud.model.d, fraud.model.charge, fraud.labels.on_expiry) == (5, "issue", "negative")
+    assert (fraud.model.d, fraud.model.control, fraud.labels.on_expiry) == (5, "alarm_rate", "negative")
     assert fraud.labels.expire_seconds == 45 * 24 * 3600
     assert (external.model.preset, external.partition_config().events.external) == ("external", True)
     assert (kafka.events.format, kafka.events.on_bad_event, kafka.start_at()) == ("f32", "-1", "latest")
     assert kafka.kafka is not None
-    assert kafka.kafka.slot == "npstream-0"
+    assert kafka.kafka.worker_name == "npstream-0"
     assert local.embedded is not None
     assert local.topic_names().decisions == "events-decisions"

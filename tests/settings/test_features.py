@@ -55,7 +55,7 @@ def test_the_dump_of_a_mapping_is_a_settings_file() -> None:
     assert from_mapping(dump).partition_config() == settings.partition_config()
 
 
-def test_all_problems_of_a_mapping_are_told_at_once() -> None:
+def test_all_problems_of_a_mapping_are_reported_at_once() -> None:
     """Each with its path in the file."""
     raw = {
         "id": "a..b",

@@ -102,13 +102,13 @@ def test_unresolved_references_are_named_once_beside_other_problems(tmp_path: Pa
     ]
 
 
-def test_the_host_name_is_the_default_slot() -> None:
+def test_the_host_name_is_the_default_worker_name() -> None:
     """In a container nobody has to name the worker; without a host name it is asked for."""
-    raw = mapping(kafka={"slot": None})
+    raw = mapping(kafka={"worker_name": None})
     settings = from_mapping(raw, {"HOSTNAME": "npstream-2"})
 
     assert settings.kafka is not None
-    assert settings.kafka.slot == "npstream-2"
+    assert settings.kafka.worker_name == "npstream-2"
     assert len(problems(raw)) == 1
 
 

@@ -37,7 +37,7 @@ def write_set(folder: Path, n: int = 400) -> DatasetSource:
 # Folding
 
 
-def test_adjacent_groups_are_told_apart_by_a_row_that_has_both() -> None:
+def test_adjacent_groups_are_distinguished_by_a_row_that_has_both() -> None:
     """A group ends where a row would have a second 1; a group in which a row has none is one all the same."""
     x = columns("10100", "01100", "10010", "01000")
     assert one_hot_groups(x) == [range(2), range(2, 5)]

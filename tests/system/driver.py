@@ -18,7 +18,7 @@ _NUDGE_S = 10.0
 
 
 class Patient:
-    """One worker slot under treatment: its lives, and which of its faults have happened."""
+    """One worker under treatment: its lives, and which of its faults have happened."""
 
     def __init__(self, worker: WorkerProcess, lives: list[Life]) -> None:
         self.worker = worker
@@ -143,6 +143,6 @@ class Run:
         self.broker.start()
 
     def _standing(self) -> str:
-        left = {patient.worker.spec.slot: [str(fault) for fault in patient.left] for patient in self.patients}
+        left = {patient.worker.spec.worker_name: [str(fault) for fault in patient.left] for patient in self.patients}
         tails = "\n".join(patient.worker.where() for patient in self.patients)
         return f"faults left {left}, {self.feed.fraction:.0%} fed, committed {self.scene.offsets()}\n{tails}"

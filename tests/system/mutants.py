@@ -72,7 +72,7 @@ def _offsets_while_replaying() -> None:
     def replay(self: Any, batches: Any) -> Any:
         live = honest(self, batches)
         silent = [task for task in self._tasks.values() if task.phase is Phase.REPLAYING and task.replayed]
-        self._commits.publish([task._share((), self._clock(), snapshot=False) for task in silent], apart=False)
+        self._commits.publish([task._share((), self._clock(), snapshot=False) for task in silent])
         return live
 
     _replace(replay, (Session, "_replay"))
@@ -594,7 +594,7 @@ MUTANTS = {
         "a partition whose own records are refused is tried again and again",
         _nobody_is_refused,
         f"{_FAULTS}::test_an_error_that_comes_back_for_one_partition_stops_that_one_only[produce]",
-        "one partition ended the worker|in vain",
+        "one partition ended the worker|not within",
     ),
     "always_together": Mutant(
         "after a refusal all partitions are published together again, so that nobody knows whose record it was",

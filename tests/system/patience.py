@@ -14,5 +14,5 @@ def wait_until(
     while not condition():
         check()
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout_s:g} s in vain for {what}")
+            raise TimeoutError(f"not within {timeout_s:g} s: {what}")
         time.sleep(TURN_S)

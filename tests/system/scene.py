@@ -15,9 +15,10 @@ from npstream.errors import Retryable
 from npstream.kafka import KafkaLog
 from npstream.kafka.state import KafkaStateReader
 from npstream.partition import PartitionConfig
-from npstream.records import Channel, KeyValue, Position, Topics
+from npstream.records import Channel, KeyValue, Position
 from tests.broker import create_topics
 from tests.contracts.builders import settled
+from tests.contracts.places import topics_of
 from tests.system import oracle, patience
 from tests.system.process import WorkerProcess
 from tests.system.spec import WorkerSpec
@@ -42,7 +43,7 @@ class Scene:
     workers: list[WorkerProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.topics = Topics(*(f"{self.name}.{kind}" for kind in ("events", "decisions", "dead", "checkpoints")))
+        self.topics = topics_of(f"{self.name}.")
         self.group = f"{self.name}.group"
         self.folder.mkdir(parents=True, exist_ok=True)
         *plain, checkpoints = self.topics.names()
@@ -50,20 +51,20 @@ class Scene:
         create_topics(self.bootstrap, {checkpoints: self.partitions}, {"cleanup.policy": "compact"})
         self.log = KafkaLog(self.spec("log").kafka(), _QUIET)
 
-    def spec(self, slot: str, **changes: object) -> WorkerSpec:
+    def spec(self, worker_name: str, **changes: object) -> WorkerSpec:
         """A worker of this group; `changes` are fields of `WorkerSpec`."""
         fields: dict[str, object] = {"config": self.config} | changes
         return WorkerSpec(
             bootstrap=self.bootstrap,
             group=self.group,
-            slot=slot,
+            worker_name=worker_name,
             topics=self.topics,
             **fields,  # type: ignore[arg-type]
         )
 
-    def worker(self, slot: str, **changes: object) -> WorkerProcess:
+    def worker(self, worker_name: str, **changes: object) -> WorkerProcess:
         """A worker process, not yet started; it ends with the scene."""
-        worker = WorkerProcess(self.spec(slot, **changes), self.folder, self.mutant)
+        worker = WorkerProcess(self.spec(worker_name, **changes), self.folder, self.mutant)
         self.workers.append(worker)
         return worker
 
@@ -99,7 +100,7 @@ class Scene:
 
         def check() -> None:
             dead = [worker for worker in self.workers if worker.returncode not in (None, 0)]
-            assert not dead, f"{dead[0].spec.slot} ended with {dead[0].returncode}\n{dead[0].tail()}"
+            assert not dead, f"{dead[0].name} ended with {dead[0].returncode}\n{dead[0].tail()}"
 
         patience.wait_until(self.decided, "all events to be decided", timeout_s, check)
         self.wait_settled()

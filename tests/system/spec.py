@@ -1,6 +1,6 @@
 """What one worker process is started with: a JSON file that holds everything, so that a restart is the same worker."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -21,7 +21,7 @@ class WorkerSpec:
 
     bootstrap: str
     group: str
-    slot: str
+    worker_name: str
     topics: Topics
     config: PartitionConfig
     every_events: int = 800
@@ -37,15 +37,11 @@ class WorkerSpec:
         return KafkaConfig(
             self.bootstrap,
             self.group,
-            self.slot,
+            self.worker_name,
             self.topics,
             session_timeout_ms=self.session_timeout_ms,
             transaction_timeout_ms=self.transaction_timeout_ms,
         )
-
-    def in_slot(self, slot: str) -> "WorkerSpec":
-        """The same worker under another name."""
-        return replace(self, slot=slot)
 
     def to_json(self) -> bytes:
         """The file's content."""

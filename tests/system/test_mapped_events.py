@@ -24,7 +24,7 @@ def settings(**events: Any) -> dict[str, Any]:
     """The settings of the example with another section of events, and a small model."""
     return {
         **SETTINGS,
-        "kafka": {"bootstrap": "b:1", "group": "g", "slot": "w"},
+        "kafka": {"bootstrap": "b:1", "group": "g", "worker_name": "w"},
         "events": {**SETTINGS["events"], **events},
         "model": {"tau": 0.1, "D": 16},
     }
@@ -54,9 +54,9 @@ def test_payments_and_their_change_records_give_the_same_decisions(kafka: Kafka,
 
             assert scene.compare(scene.changes()) > 0
             ends = scene.log.ends(Channel.DEAD_LETTERS, 0)
-            letters = [*map(read_dead_letter, scene.log.read(Channel.DEAD_LETTERS, 0, ends.begin, ends.stable))]
-            assert {letter.reason for letter in letters} == {"missing_feature", "bad_category"}
-            assert all(letter.detail.startswith(("amount: ", "country: ")) for letter in letters)
+            dead_letters = [*map(read_dead_letter, scene.log.read(Channel.DEAD_LETTERS, 0, ends.begin, ends.stable))]
+            assert {each.reason for each in dead_letters} == {"missing_feature", "bad_category"}
+            assert all(each.detail.startswith(("amount: ", "country: ")) for each in dead_letters)
             published.append([orjson.loads(value) for value in values(scene, Channel.DECISIONS)])
         finally:
             scene.close()

@@ -52,4 +52,4 @@ def _shared(workers: list[WorkerProcess]) -> bool:
 
 def _moves(worker: WorkerProcess) -> int:
     """How often ownership has changed, by what the worker says."""
-    return sum(line["event"] in ("assigned", "revoked", "lost") for line in worker.events())
+    return sum(line["event"] in ("assigned", "revoked", "lost") for line in worker.logged())

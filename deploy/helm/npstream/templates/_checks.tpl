@@ -78,9 +78,9 @@
 {{- if regexMatch "^(localhost|127\\..*|::1)$" $host }}
 - settings.http.host: {{ $host }} is reached from inside the pod only: probes would fail; leave it out
 {{- end -}}
-{{- $slot := dig "kafka" "slot" "" $settings -}}
-{{- if and $slot (not (contains "${" $slot)) }}
-- settings.kafka.slot: every worker needs its own; leave it out, the pod's name is used
+{{- $name := dig "kafka" "worker_name" "" $settings -}}
+{{- if and $name (not (contains "${" $name)) }}
+- settings.kafka.worker_name: every worker needs its own; leave it out, the pod's name is used
 {{- end -}}
 {{- end -}}
 

@@ -49,7 +49,7 @@ image: {{ include "npstream.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 env:
   # Static members and transactions are named after it: the same after a restart, different in every pod.
-  - name: NPSTREAM__KAFKA__SLOT
+  - name: NPSTREAM__KAFKA__WORKER_NAME
     valueFrom:
       fieldRef:
         fieldPath: metadata.name

@@ -1,16 +1,4 @@
-"""For upstream and downstream code: make events, read decisions. Needs no Kafka client of ours.
-
-    from confluent_kafka import Producer
-    from npstream import client
-
-    producer = Producer({"bootstrap.servers": "localhost:9092"})
-    message = client.event("order-17", [3.1, 0.2, 41.0])
-    producer.produce("events", message.value, message.key, headers=message.headers,
-                     partition=client.partition_for(message.key, 12))
-    later = client.label("order-17", target=True)
-
-An event and its label carry the same key, hence meet on the same partition.
-"""
+"""Single records: events and labels in the short form to send, decisions to read."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -22,10 +10,8 @@ import orjson
 from npstream.codec import murmur2
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.envelope import OFFSET_HEADER
-from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX, EventFormat
+from npstream.codec.event import ID_MAX_BYTES, MAGNITUDE_MAX, EventFormat, RecordFormat
 from npstream.records import Headers
-
-__all__ = ["Decision", "Message", "event", "input_offset", "label", "partition_for", "read_decision"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +41,7 @@ def event(
     given. Raises ValueError for what would become a dead letter:
     neither or both of them, numbers that are not finite or absurd, an id of no or too many bytes.
     """
-    _check_format(format)
+    check_format(format)
     if (x is None) == (score is None):
         raise ValueError("give features x, or a score (preset external), and not both")
     numbers = [score] if x is None else list(x.values()) if isinstance(x, Mapping) else list(x)
@@ -85,7 +71,7 @@ def label(
     format: EventFormat = "json",
 ) -> Message:
     """The label of an event sent earlier with the same id and key. Raises ValueError for an id that cannot be."""
-    _check_format(format)
+    check_format(format)
     _check_id(identity)
     if format == "json":
         return Message(_key(identity, key), orjson.dumps({"id": identity, "y": 1 if target else -1}), [], timestamp_ms)
@@ -110,7 +96,8 @@ def input_offset(headers: Headers | None) -> int:
     raise ValueError(f"no {OFFSET_HEADER} header: this record is not a decision")
 
 
-def _check_format(format: EventFormat) -> None:
+def check_format(format: RecordFormat) -> None:
+    """Raises ValueError for a format that is not written here."""
     if format not in ("json", "f32"):
         raise ValueError(f"format {format} is written by a serializer of your schema registry; here: json or f32")
 

@@ -1,0 +1,28 @@
+"""A batch of decisions as columns: what every format of decisions is written from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npstream.arrays import Floats, Ints, Signs
+from npstream.codec.event import EventId
+
+
+class DecisionColumns(NamedTuple):
+    """Decisions under the same parameters; all columns are [n].
+
+    `reason` is the model's number for it. NaN and infinity are published as null.
+    """
+
+    ids: Sequence[EventId]
+    decision: Signs
+    reason: NDArray[np.int8]
+    score: Floats
+    threshold: Floats
+    gamma: Floats
+    fpr: Floats
+    t: Ints
+    tau: float
+    model: str
