@@ -172,7 +172,13 @@ _PROGRESS = (
     Metric("npstream_replay_left_records", "gauge", "records", "Offsets a replay still has to cover.", PARTITION),
     Metric("npstream_batch_records", "histogram", "records", "Records of one batch.", PARTITION, _RECORDS),
     Metric("npstream_checkpoints_total", "counter", "checkpoints", "Snapshots committed.", PARTITION),
-    Metric("npstream_checkpoint_written_bytes_total", "counter", "bytes", "Bytes of committed snapshots.", PARTITION),
+    Metric(
+        "npstream_checkpoint_written_bytes_total",
+        "counter",
+        "bytes",
+        "Bytes of committed snapshots, and of segments.",
+        PARTITION,
+    ),
     Metric("npstream_checkpoint_bytes", "gauge", "bytes", "Size of the newest snapshot.", PARTITION),
     Metric(
         "npstream_checkpoint_age_seconds",

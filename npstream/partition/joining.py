@@ -179,6 +179,8 @@ def _observe(
             buffer.x[slot, i] = batch.x[e, i]
         if buffer.score.size:
             buffer.score[slot] = batch.score[e]
+        buffer.number[slot] = buffer.parked[0]
+        buffer.parked[0] += 1
         buffer.parked_at[slot] = state[EVENTS]
         buffer.parked_ms[slot] = state[CLOCK]
         _decide(batch, e, _SCORE, batch.y[e], slot, state, planned)

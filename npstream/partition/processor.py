@@ -17,7 +17,8 @@ import orjson
 from npstream.arrays import Ints
 from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.codec.labels import LabelDecoder
-from npstream.codec.snapshot import Snapshot
+from npstream.codec.segments import segment_columns
+from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
@@ -263,9 +264,32 @@ class PartitionProcessor:
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
-        """Everything `from_snapshot` needs to go on as if nothing had happened."""
-        group, topic, partition = self.address
+        """Everything `from_snapshot` needs to go on as if nothing had happened, in one piece."""
+        return self._snapshot(ring_place, self.pending.dump())
+
+    def checkpoint(self, ring_place: int, after: int, keep: int) -> tuple[Snapshot, list[tuple[int, bytes | None]]]:
+        """As `snapshot`, but for what waits in segments; and those to write, or to remove, by number.
+
+        `after` is a log offset before all that is written now, `keep` how many snapshots are kept. What comes of it
+        must be committed, or this processor thrown away.
+        """
+        blobs, segments = self.pending.store(after, keep, self._segment)
+        return self._snapshot(ring_place, blobs), segments
+
+    def _snapshot(self, ring_place: int, waiting: Mapping[str, bytes]) -> Snapshot:
         digest, open_block = self._chain.dump()
+        blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
+        meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
+        return self._saved(ring_place, self.config.to_dict(), meta, blobs)
+
+    def _segment(self, number: int, waiting: Mapping[str, bytes]) -> bytes:
+        """The record of a segment: a snapshot of nothing but these observations."""
+        return encode_snapshot(self._saved(0, {}, {"segment": number}, waiting))
+
+    def _saved(
+        self, ring_place: int, params: Mapping[str, Any], meta: Mapping[str, Any], blobs: Mapping[str, bytes]
+    ) -> Snapshot:
+        group, topic, partition = self.address
         return Snapshot(
             algorithm=ALGORITHM,
             group=group,
@@ -273,14 +297,9 @@ class PartitionProcessor:
             partition=partition,
             ring_place=ring_place,
             next_offset=self.next_offset,
-            params=self.config.to_dict(),
-            meta={**self._meta(), "chain": digest.hex(), **self._topic_meta()},
-            blobs={
-                "model": self.model.to_bytes(),
-                **self.pending.dump(),
-                "open_block": open_block,
-                "journal": self._journal.dump(),
-            },
+            params=params,
+            meta=meta,
+            blobs=blobs,
             topic_id=self.topic_id,
         )
 
@@ -297,7 +316,8 @@ class PartitionProcessor:
             address = snapshot.group, snapshot.topic, snapshot.partition
             processor = cls(config, *address, model, snapshot.next_offset)
             processor.topic_id = snapshot.topic_id
-            processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs)
+            segments = {number: segment_columns(value) for number, value in snapshot.segments.items()}
+            processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
             if config.label_topic is not None:
@@ -325,7 +345,7 @@ class PartitionProcessor:
             nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
             for planned in self._planned(nothing, self._rules._replace(limit=config.labels.buffer_max)):
                 self._run(planned)
-            self.pending = Pending.load(config.labels, config.params.d, self.pending.dump())
+            self.pending = self.pending.under(config.labels)
         old, new = self.config.label_topic, config.label_topic
         self._adopt(config)
         if (None if old is None else old.name) != (None if new is None else new.name):

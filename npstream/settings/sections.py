@@ -153,7 +153,7 @@ class LabelsSection(Section):
     label: LabelField = DEFAULT_LABEL
     """Path and values of the label in records of `labels.topic`, as for `events.label`."""
     buffer_max: int = Field(default=_RULES.labels.buffer_max, ge=1, le=10_000_000)
-    """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
+    """Observations that may wait in one partition; the oldest makes room for a new one. Each is written once."""
     expire_events: int | None = Field(default=None, ge=1)
     """Stop waiting after this many later events of the partition."""
     expire_seconds: float | None = Field(default=None, gt=0)
