@@ -85,7 +85,7 @@ def desks(seed: int) -> list[Desk]:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DeskRun:
     """What was decided, and at the end of each week the labels of the sample, false alarms and labelled non-targets."""
 
     decision: Signs
@@ -105,7 +105,7 @@ class Run:
         return counts[week] - counts[week - 1] if week else counts[0]
 
 
-def run(desk: Desk, truth: Truth, history: Truth) -> Run:
+def run(desk: Desk, truth: Truth, history: Truth) -> DeskRun:
     """Decide the stream hour by hour; what is labelled follows from what was decided."""
     model = Model.create(desk.params)
     if not desk.cold:
@@ -124,7 +124,7 @@ def run(desk: Desk, truth: Truth, history: Truth) -> Run:
         if (event[-1] + 1) // week_of(n) > start // week_of(n):
             sample.append(sampling.labelled[: FIRST_REVIEWED + 1].copy())
             plain.append([model.false_alarms, model.negatives])
-    return Run(decision, np.array(sample), np.array(plain))
+    return DeskRun(decision, np.array(sample), np.array(plain))
 
 
 def week_of(events: int) -> int:

@@ -2,7 +2,7 @@
 
 The stream and its labels are in `npstream.study.chargebacks`, with the truth, so that
 what a setting prints can be compared with what it did. The reference is the same model
-with the true label of every event at once.
+under the same control, with the true label of every event at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,10 @@ import numpy as np
 
 from npstream.arrays import Signs
 from npstream.jobs import ResultRow
-from npstream.model import Model
+from npstream.model import Model, Params
 from npstream.report.page import PageSection, Table
 from npstream.study import chargebacks
-from npstream.study.chargebacks import ALARM_RATE, EVENTS, SAMPLE, SEEDED, TAU, VERDICTS, Desk, Run, Truth
+from npstream.study.chargebacks import ALARM_RATE, EVENTS, SAMPLE, SEEDED, TAU, VERDICTS, Desk, DeskRun, Truth
 from npstream.study.gates import Gate, all_within, at_least, at_most
 from npstream.study.results import digest, number
 from npstream.study.study import Report, Study, StudyRows
@@ -43,17 +43,18 @@ class DeskTask:
     def run(self) -> list[ResultRow]:
         truth, history = chargebacks.stream(self.share, self.seed, self.events)
         desks = chargebacks.desks(self.seed)
-        best = Model.create(desks[0].params).stream(truth.x, truth.y).decision
-        reference = _alarmed(best, truth.y > 0, _last(self.events, 3))
-        return [self._row(desk, truth, chargebacks.run(desk, truth, history), reference) for desk in desks]
+        reference = {params: _reference(params, truth) for params in dict.fromkeys(desk.params for desk in desks)}
+        return [self._row(desk, truth, chargebacks.run(desk, truth, history), reference[desk.params]) for desk in desks]
 
-    def _row(self, desk: Desk, truth: Truth, run: Run, reference: float) -> ResultRow:
+    def _row(self, desk: Desk, truth: Truth, run: DeskRun, reference: float) -> ResultRow:
         n, alarm = self.events, run.decision > 0
         week = chargebacks.week_of(n)
         starts = range(0, n - week + 1, week)
         weekly = [float(alarm[start : start + week].mean()) for start in starts]
         true = [_alarmed(run.decision, truth.y < 0, slice(start, start + week)) for start in starts]
-        printed = [run.interval(at, desk.review) for at in range(len(true))]
+        # Where nothing is alarmed the rate is 0, which any interval from 0 on covers.
+        alarming = [at for at, share in enumerate(weekly) if share > 0]
+        printed = {at: run.interval(at, desk.review) for at in alarming}
         return {
             "setting": desk.name,
             "share": self.share,
@@ -67,9 +68,15 @@ class DeskTask:
             "fpr_half": _alarmed(run.decision, truth.y < 0, _last(n, 2)),
             "tpr_third": _alarmed(run.decision, truth.y > 0, _last(n, 3)),
             "tpr_reference": reference,
-            "weeks": len(true),
-            "covered": sum(low <= rate <= high for rate, (low, high) in zip(true, printed, strict=True)),
+            "weeks": len(alarming),
+            "covered": sum(low <= true[at] <= high for at, (low, high) in printed.items()),
         }
+
+
+def _reference(params: Params, truth: Truth) -> float:
+    """Detection in the last third with every label at once."""
+    decision = Model.create(params).stream(truth.x, truth.y).decision
+    return _alarmed(decision, truth.y > 0, _last(len(decision), 3))
 
 
 def _last(n: int, parts: int) -> slice:
@@ -100,7 +107,7 @@ def report(rows: StudyRows) -> Report:
         "Alarms and a sample of 0.2% of the others are looked at after an hour, nine verdicts of ten are right; four "
         "of five missed targets come back after 30 days; nothing else is labelled. Means over seeds; the range of "
         "weeks is that of all seeds. Detection beside that of the same model with every true label at once. Covered: "
-        "weeks in which the printed 95% interval of the FPR holds the true rate."
+        "weeks with alarms in which the printed 95% interval of the FPR holds the true rate."
     ]
     shares = sorted({float(row["share"]) for row in rows}, reverse=True)
     tables = [_table([row for row in rows if float(row["share"]) == share], share) for share in shares]
@@ -134,7 +141,7 @@ def _cells(name: str, rows: StudyRows) -> list[str]:
         f"{np.mean(_column(rows, 'fpr_half')) / TAU:.2f}",
         f"{np.mean(_column(rows, 'tpr_third')):.3f}",
         f"{_detection(rows):.2f}",
-        f"{_covered(rows):.1%}",
+        "-" if np.isnan(_covered(rows)) else f"{_covered(rows):.1%}",
     ]
 
 
@@ -152,7 +159,9 @@ def _detection(rows: StudyRows) -> float:
 
 
 def _covered(rows: StudyRows) -> float:
-    return sum(_column(rows, "covered")) / sum(_column(rows, "weeks"))
+    """Share of the weeks with alarms whose interval holds the true rate; NaN without such a week."""
+    weeks = sum(_column(rows, "weeks"))
+    return sum(_column(rows, "covered")) / weeks if weeks else float("nan")
 
 
 def _gates(rows: StudyRows) -> Iterator[Gate]:

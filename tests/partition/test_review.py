@@ -13,14 +13,14 @@ from npstream.errors import SettingsError
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition.review import ReviewSample
-from npstream.records import Record
+from npstream.records import Record, SampleLabels
 from npstream.report.intervals import sampled
 from tests.partition.builders import D, config, point, processor, record, split
 
 
 def reviewing(share: float, **params: Any) -> PartitionConfig:
     """A model whose waiting observations are reviewed by this share."""
-    chosen = Params(**({"d": D, "D": 8, "tau": 0.1, "budget": 5.0, "control": "alarm_rate"} | params))
+    chosen = Params.from_dict({"d": D, "D": 8, "tau": 0.1, "budget": 5.0, "control": "alarm_rate"} | params)
     return config(params=chosen, labels=LabelConfig(buffer_max=4000, review=share))
 
 
@@ -111,7 +111,9 @@ def test_what_a_label_counts() -> None:
         offset += len(ids)
     sample = machine.review.labels()
 
-    assert sample == (len(kinds["alarm"]), 0, ((0, 1.0), (len(kinds["reviewed"]), 0.25)), ((0, 1.0), (0, 0.25)))
+    assert sample is not None
+    reviewed = ((0, 1.0), (len(kinds["reviewed"]), 0.25))
+    assert sample == SampleLabels(len(kinds["alarm"]), 0, reviewed, ((0, 1.0), (0, 0.25)))
     assert machine.model.positives == 200  # learned from and counted, but not as a sample of anything
     fpr, (low, high) = sampled(sample.false_alarms, sample.other_non_targets)
     truth = len(kinds["alarm"]) / 1000
@@ -181,7 +183,13 @@ def test_a_damaged_sample_is_refused() -> None:
     sample = ReviewSample()
     sample.adopt(0.1, 0, 0.1)
     good = sample.dump()
-    for bad in ({"shares": []}, {"shares": [2.0]}, {"labelled": [[0, 0]]}, {"labelled": [[0, 0], [0, 0], [-1, 0]]}):
+    damages: list[dict[str, Any]] = [
+        {"shares": []},
+        {"shares": [2.0]},
+        {"labelled": [[0, 0]]},
+        {"labelled": [[0, 0], [0, 0], [-1, 0]]},
+    ]
+    for bad in damages:
         with pytest.raises(ValueError, match="review sample"):
             ReviewSample.load(good | bad)
 
