@@ -52,11 +52,11 @@ def route_labels(
     except ValueError as error:
         raise UsageError(f"--key: {error}") from None
     stop = threading.Event()
-    stop_on_signals(stop)
     router = backend_of(settings).open_router(source)
     copied = 0
     try:
         count = router.open()
+        stop_on_signals(stop)
         place = to_all(count) if broadcast else by_key(count, path)
         while not stop.is_set():
             read = router.turn(place)

@@ -17,7 +17,10 @@ LEAVES = dict(leaves())
 WITH_CONFIG = [words for words, command in LEAVES.items() if takes(command, "--config")]
 TOOLS = [words for words in WITH_CONFIG if words not in {("check",), ("run",)}]
 """Commands that look at topics: check connects to nothing, and the worker has a log of its own."""
-ALSO: dict[tuple[str, ...], list[str]] = {("rollback",): ["--to", "0"]}
+ALSO: dict[tuple[str, ...], list[str]] = {
+    ("rollback",): ["--to", "0"],
+    ("route-labels",): ["--set", "labels.topic=labels"],
+}
 """What a command wants although no single option of it is required."""
 HEAVY = ("numpy", "numba", "pydantic", "confluent_kafka", "rich", "yaml")
 
@@ -132,6 +135,9 @@ def test_a_missing_log_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
 
     if words == ("init",):
         assert done.code == OK
+        return
+    if words == ("route-labels",):
+        assert_one_message(done, USAGE)  # it copies between topics of Kafka
         return
     assert_one_message(done, FATAL)
     assert "log.db" in done.err

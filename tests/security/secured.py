@@ -111,6 +111,7 @@ def least_rights(topics: Topics, group: str) -> Sequence[Right]:
         Right("WRITE", "topic", topics.dead_letters),
         Right("READ", "topic", topics.checkpoints),
         Right("WRITE", "topic", topics.checkpoints),
+        *([] if topics.labels is None else [Right("READ", "topic", topics.labels)]),
         Right("READ", "group", group),
         Right("WRITE", "transactional id", f"{group}."),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from npstream.cli import exits
+from npstream.codec.envelope import LABELS_HEADER
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel, Topics
 from tests.monitor.stage import events
@@ -20,7 +21,7 @@ from tests.system.child import WAIT_S
 
 pytestmark = pytest.mark.timeout(600)
 RUBBISH = b"not an event"
-PLACES = Topics("events", "decisions", "dead", "checkpoints")
+PLACES = Topics("events", "decisions", "dead", "checkpoints", "labels")
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,7 @@ class Tenant:
         values = [*events(20), RUBBISH, *events(19, seed=1)]
         log = self.log()
         log.append(Channel.EVENTS, 0, [(None, value, (), int(time.time() * 1000)) for value in values])
+        log.append(Channel.LABELS, 0, [(None, b'{"id":"nobody","y":1}', (), 1_700_000_000_000)])
         log.close()
         return self
 
@@ -77,7 +79,8 @@ class Tenant:
                     **security,
                 },
             },
-            "topics": {name: value for name, value in asdict(self.topics).items() if value is not None},
+            "topics": {name: value for name, value in asdict(self.topics).items() if name != "labels"},
+            "labels": {"topic": self.topics.labels},
             "model": {"d": 2, "D": 8, "tau": 0.1},
             "http": {"port": 0},
         }
@@ -113,18 +116,20 @@ def test_the_least_rights_are_enough(tenant: Tenant) -> None:
         restarted.kill()
 
     log = tenant.log()
+    newest = list(log.read(Channel.DECISIONS, 0, 0, 2**40))[-1]
     published = [len(list(log.read(channel, 0, 0, 2**40))) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
     log.close()
     assert code == exits.OK
     assert [response[0] for response in shown] == [200] * 5
     assert published == [39, 1]
+    assert LABELS_HEADER in dict(newest.headers)
     assert restarted.lines("assigned")[1]["checkpoint"] == 40
     assert tenant.password not in "".join(body for _, body in shown)
     assert tenant.password not in worker.said()
     assert "Traceback" not in worker.said()
 
 
-@pytest.mark.parametrize("number", range(7), ids=[f"{r.operation}-{r.name}" for r in least_rights(PLACES, "group")])
+@pytest.mark.parametrize("number", range(8), ids=[f"{r.operation}-{r.name}" for r in least_rights(PLACES, "group")])
 def test_without_one_right_the_worker_ends_and_names_it(tenant: Tenant, number: int) -> None:
     """Exit code 4, one message with the operation and the thing it is missing on, no traceback, no password."""
     every = least_rights(tenant.topics, tenant.group)
