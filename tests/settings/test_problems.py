@@ -48,6 +48,8 @@ def test_all_problems_are_reported_at_once() -> None:
     [
         ({"kafka": None}, "kafka or embedded: missing"),
         ({"embedded": {"path": "a.db"}}, "kafka and embedded: both are given"),
+        ({"labels": {"topic": "a"}, "topics": {"events": "a"}}, "labels.topic: 'a' is one of the four topics"),
+        ({"labels": {"id": "payment.id"}}, "labels.id: is for records of labels.topic, which is not given"),
         ({"topics": {"events": "a", "decisions": "a"}}, "topics: 'a' is used for more than one topic"),
         ({"topics": {"events": "a", "checkpoints": "a-decisions"}}, "topics: 'a-decisions' is used for more than one"),
         ({"events": {"features": ["a", "b", "a"]}}, "events.features: 'a' is named twice"),

@@ -42,8 +42,19 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- include "npstream.registryProblems" (dict "settings" $settings "env" .Values.env) -}}
 
 {{- $topics := (include "npstream.facts" . | fromYaml).topics -}}
-{{- if lt (values $topics | uniq | len) 4 }}
-- settings.topics: one name is used for more than one topic; each of the four needs its own: {{ values $topics | sortAlpha | join ", " }}
+{{- $four := omit $topics "labels" | values -}}
+{{- if lt (uniq $four | len) 4 }}
+- settings.topics: one name is used for more than one topic; each of the four needs its own: {{ sortAlpha $four | join ", " }}
+{{- end -}}
+{{- if and $topics.labels (has $topics.labels $four) }}
+- settings.labels.topic: {{ $topics.labels }} is one of the four topics; labels need one of their own
+{{- end -}}
+{{- if not $topics.labels }}
+{{- range $name := list "id" "label" }}
+{{- if dig "labels" $name nil $settings }}
+- settings.labels.{{ $name }}: is for records of labels.topic, which is not given
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $features := dig "events" "features" nil $settings | default list -}}
 {{- if lt (uniq $features | len) (len $features) }}
