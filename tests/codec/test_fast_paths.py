@@ -245,7 +245,7 @@ def test_many_decisions_have_the_bytes_of_each(found: list[tuple[Any, ...]], tau
         )
         for row, (i, s, r, a, b, c, d, n) in enumerate(found)
     ]
-    made = DecisionColumns(names, *given, tau, "1:a", reviewed, 0.25)
+    made = DecisionColumns._make([names, *given, tau, "1:a", reviewed, 0.25])
 
     for schema in (None, 7):
         assert encode_decisions(made, schema) == [encode_decision(one, schema) for one in each]
