@@ -13,6 +13,7 @@ NAMES = (
     "after_poll",
     "begin",
     "produce",
+    "segment",
     "mid_snapshot",
     "after_flush",
     "before_send_offsets",

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from npstream.records import Phase, Share
+from npstream.records import Phase, SampleLabels, Share
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -112,6 +112,18 @@ _QUALITY = (
     ),
     Metric("npstream_tpr_lower_ratio", "gauge", "ratio", "Lower end of its 95% Wilson interval.", (*PARTITION, "span")),
     Metric("npstream_tpr_upper_ratio", "gauge", "ratio", "Upper end of its 95% Wilson interval.", (*PARTITION, "span")),
+    *(
+        Metric(
+            f"npstream_weighted_{rate}{end}_ratio",
+            "gauge",
+            "ratio",
+            f"{name} of all observations by the labels of alarms and of the review sample (labels.review), over the "
+            f"partition's life{where}; NaN without a sample.",
+            PARTITION,
+        )
+        for rate, name in (("fpr", "False-positive rate"), ("tpr", "Detection rate"))
+        for end, where in (("", ""), ("_lower", ": lower end of its 95% interval"), ("_upper", ": upper end"))
+    ),
     Metric("npstream_threshold", "gauge", "score", "A score above it is an alarm.", PARTITION),
     Metric("npstream_gamma", "gauge", "cost", "Lagrange multiplier: relative cost of a false alarm.", PARTITION),
     Metric(
@@ -160,7 +172,13 @@ _PROGRESS = (
     Metric("npstream_replay_left_records", "gauge", "records", "Offsets a replay still has to cover.", PARTITION),
     Metric("npstream_batch_records", "histogram", "records", "Records of one batch.", PARTITION, _RECORDS),
     Metric("npstream_checkpoints_total", "counter", "checkpoints", "Snapshots committed.", PARTITION),
-    Metric("npstream_checkpoint_written_bytes_total", "counter", "bytes", "Bytes of committed snapshots.", PARTITION),
+    Metric(
+        "npstream_checkpoint_written_bytes_total",
+        "counter",
+        "bytes",
+        "Bytes of committed snapshots, and of segments.",
+        PARTITION,
+    ),
     Metric("npstream_checkpoint_bytes", "gauge", "bytes", "Size of the newest snapshot.", PARTITION),
     Metric(
         "npstream_checkpoint_age_seconds",
@@ -235,7 +253,8 @@ class Reading:
     its tally; `bad_events` those of this process, by reason and by the decision
     published all the same ("1", "-1", "none"). `negatives` and the like are
     labelled events; `replay_to` is the offset at which a replay ends,
-    `saved_offset` that of the newest snapshot.
+    `saved_offset` that of the newest snapshot. `sample` are labels of the review
+    sample, None without one.
     """
 
     partition: int
@@ -262,6 +281,7 @@ class Reading:
     outstanding: int
     pending: int
     warming_up: bool
+    sample: SampleLabels | None = None
 
 
 class Observer:

@@ -101,7 +101,7 @@ class Broker(Protocol):
     def commit(self, shares: Sequence[Share]) -> dict[int, Pointer]:
         """Publish all shares or nothing; return the pointer of each partition as committed.
 
-        Order within a partition: outputs, snapshot chunks, changes, position.
+        Order within a partition: outputs, segments, snapshot chunks, changes, position.
         """
 
     def start_commit(self, shares: Sequence[Share]) -> FinishCommit:

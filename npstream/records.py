@@ -206,7 +206,8 @@ class Share:
     `chunks` are the (key, value) pairs of a new snapshot, or empty. When there
     are any, `position.pointer.offset` is not known yet: the broker replaces it
     with the log offset that the first chunk gets. `changes` are further records
-    for the checkpoint topic, written after the chunks.
+    for the checkpoint topic, written after the chunks, `segments` such that are written
+    before them; those without a value are removed.
     """
 
     partition: int
@@ -214,3 +215,16 @@ class Share:
     position: Position
     chunks: Sequence[tuple[bytes, bytes]] = ()
     changes: Sequence[tuple[bytes, bytes]] = ()
+    segments: Sequence[tuple[bytes, bytes | None]] = ()
+
+
+class SampleLabels(NamedTuple):
+    """Labels of all alarms and of a sample of the other observations.
+
+    The others of each class are counts and the probability with which one of them was looked at.
+    """
+
+    false_alarms: int
+    detections: int
+    other_non_targets: tuple[tuple[int, float], ...]
+    other_targets: tuple[tuple[int, float], ...]

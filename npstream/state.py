@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from npstream.codec.chunks import join
 from npstream.codec.history import History, read_history
+from npstream.codec.segments import first_record, with_segments
 from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot, snapshot_digest
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionProcessor
@@ -16,7 +17,9 @@ from npstream.port import Log, StateReader
 from npstream.records import Channel, KeyValue, LabelPosition, Merge, Position
 
 
-def committed_snapshot(state: StateReader, group: str, topic: str, partition: int, position: Position) -> Snapshot:
+def committed_snapshot(
+    state: StateReader, log: Log, group: str, topic: str, partition: int, position: Position
+) -> Snapshot:
     """The snapshot that a committed position points to. Raises `StateCorrupt` when it is gone, damaged or another's."""
     chunks = state.read_checkpoint(partition, position.pointer)
     data = join(chunks)
@@ -30,13 +33,21 @@ def committed_snapshot(state: StateReader, group: str, topic: str, partition: in
             f"checkpoint {chunks[0].key.decode()}: its content is not what was committed with offset "
             f"{position.next_offset}: somebody has written to the checkpoint topic"
         )
-    return snapshot
+    begin = first_record(snapshot)
+    if begin is None:
+        return snapshot
+    # Everything before a snapshot that could be read is stable.
+    return with_segments(snapshot, _records(log, partition, begin, position.pointer.offset))
 
 
 def checkpoint_records(log: Log, partition: int) -> Iterator[KeyValue]:
     """Every record that the checkpoint topic still holds for a partition, of any group."""
     ends = log.ends(Channel.CHECKPOINTS, partition)
-    for record in log.read(Channel.CHECKPOINTS, partition, ends.begin, ends.stable):
+    return _records(log, partition, ends.begin, ends.stable)
+
+
+def _records(log: Log, partition: int, begin: int, end: int) -> Iterator[KeyValue]:
+    for record in log.read(Channel.CHECKPOINTS, partition, begin, end):
         yield KeyValue(record.offset, record.key or b"", record.value)
 
 

@@ -19,7 +19,10 @@ SCORE, SCORE_LEARN, LEARN, RELEASE = "score", "score_learn", "learn", "release"
 
 
 class Event(NamedTuple):
-    """One operation: features (or a score), a label where it learns, the place it waits in, if any."""
+    """One operation: features (or a score), a label where it learns, the place it waits in, if any.
+
+    For SCORE, y is -2 where the event is in the review sample.
+    """
 
     op: str
     x: Vector
@@ -158,27 +161,27 @@ class Gate:
         self.waiting -= 1
         self.outstanding -= alarm
 
-    def settle(self, y: int, alarm: bool) -> None:
+    def settle(self, y: int, alarm: bool, weight: float) -> None:
         if y == 1:
             self.positives += 1
             self.detections += alarm
-            self.tpr += max(1 / self.positives, 1 / 500) * (alarm - self.tpr)
+            self.tpr += min(weight * max(1 / self.positives, 1 / 500), 1) * (alarm - self.tpr)
             return
         self.negatives += 1
         self.false_alarms += alarm
-        self.fpr += max(1 / self.negatives, self.params.tau / 20) * (alarm - self.fpr)
+        self.fpr += min(weight * max(1 / self.negatives, self.params.tau / 20), 1) * (alarm - self.fpr)
         if not self.by_alarm:
-            self.charge(alarm)
+            self.charge(alarm, weight)
 
-    def charge(self, alarm: bool) -> None:
+    def charge(self, alarm: bool, weight: float = 1.0) -> None:
         """The bucket fills by one with an alarm, and empties by tau with each observation that counts."""
         floor = -math.inf if self.params.preset == "paper" else -self.params.budget
-        self.bucket = max(floor, self.bucket + alarm - self.params.tau)
+        self.bucket = max(floor, self.bucket + weight * (alarm - self.params.tau))
 
-    def track(self, score: float) -> None:
+    def track(self, score: float, weight: float = 1.0, pace: float = 1.0) -> None:
         """q follows the (1 - m tau) quantile of the scores, m = 0.97 where all budget is unspent, else less."""
         self.tracked += 1
-        rate = max(1 / self.tracked, 0.002)
+        rate = min(weight * max(1 / self.tracked, 0.002), max(1 / self.tracked, 0.1))
         self.centre += rate * (score - self.centre)
         self.scale += rate * (abs(score - self.centre) - self.scale)
         if self.tracked == 1:
@@ -187,7 +190,9 @@ class Gate:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
             m = 0.97 - min(7e-4 / self.params.tau, 0.07) * (1 - unspent)
-            self.q += step * ((score > self.q) - m * self.params.tau)
+            warm = self.tracked > min(1 / self.params.tau, 100)
+            steps = weight / pace if warm and not (weight > 1 and score > self.q) else 1.0
+            self.q += steps * step * ((score > self.q) - m * self.params.tau)
 
 
 # ------------------------------------------------------------------ features
@@ -394,8 +399,10 @@ class Tables:
 class Naive:
     """Both presets and the external one, as sentences of arithmetic."""
 
-    def __init__(self, params: Any, stream: int = 0) -> None:
+    def __init__(self, params: Any, stream: int = 0, review: float = 0.0) -> None:
         self.params = params
+        self.review = review  # share of the observations without an alarm that is looked at; 0: no such sample
+        self.sample = {"alarm": [0, 0], "other": [0, 0], "reviewed": [0, 0]}  # labels: non-targets, targets
         self.gate = Gate(params)
         self.numbers = number_columns(params)
         self.moments = Moments(len(self.numbers))
@@ -427,7 +434,7 @@ class Naive:
         f = self.score(event)
         decision, reason = gate.decide(f)
         if event.op == LEARN and event.place is not None:
-            decision = self.decided[event.place]
+            decision = 1 if self.decided[event.place] == 1 else -1
         row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t)
         if event.op in (SCORE, SCORE_LEARN):
             gate.held += reason == "warmup"
@@ -436,15 +443,27 @@ class Naive:
                 self.observe(event, f, decision == 1)
         if event.op == SCORE:
             if event.place is not None:
-                self.decided[event.place] = decision
+                self.decided[event.place] = event.y if decision == -1 and event.y == -2 else decision
                 gate.issue(decision == 1)
             return row
+        weight = self.weigh(event, decision == 1)
         if event.op == LEARN and event.place is not None:
             gate.free(self.decided.pop(event.place) == 1)
-        gate.settle(event.y, decision == 1)
+        gate.settle(event.y, decision == 1, weight)
         if self.params.learning:
-            self.learn(event, f)
+            self.learn(event, f, weight)
         return row
+
+    def weigh(self, event: Event, alarm: bool) -> float:
+        """For how many the label counts; the sample is all alarms, all that were known at once, and the reviewed."""
+        known = event.op == SCORE_LEARN or (event.place is not None and alarm)
+        reviewed = not known and event.place is not None and self.decided[event.place] == -2
+        if known or reviewed:
+            kind = "reviewed" if reviewed else "alarm" if alarm else "other"
+            self.sample[kind][event.y == 1] += 1
+        if self.review == 0.0 or known:
+            return 1.0
+        return 1 / self.review if reviewed else 0.0
 
     def observe(self, event: Event, f: float, alarm: bool) -> None:
         """Control alarm_rate: what needs no label is taken from every decided observation."""
@@ -498,19 +517,24 @@ class Naive:
     def scale(self) -> float:
         return math.sqrt(1 / self.params.D) if self.params.preset == "paper" else 1.0
 
-    def learn(self, event: Event, f: float) -> None:
+    def learn(self, event: Event, f: float, weight: float) -> None:
         y = event.y
         self.n_pos += y == 1  # line 7
         self.n_neg += y == -1
         if self.params.preset != "external":
-            self.descend(event.x, y)
-            self.move_gamma(y, f)
+            self.descend(event.x, y, max(weight, 1.0))
+            self.move_gamma(y, f, weight)
             if event.op == SCORE_LEARN or not self.gate.by_alarm:
                 self.take_features(event.x)
             if self.params.one_class and y == -1:
                 self.learn_drawn_target()
-        if y == -1 and self.params.preset != "paper" and not self.gate.by_alarm:
-            self.gate.track(f)
+        if y == -1 and self.params.preset != "paper" and not self.gate.by_alarm and weight > 0:
+            self.gate.track(f, weight, max(1.0, self.params.tau / self.review) if self.review else 1.0)
+
+    def share_above_zero(self) -> float:
+        """In the window; a label that counts for many fills it faster than labels come."""
+        known = self.n_neg if self.params.preset == "paper" else self.gate.tracked + (not self.gate.by_alarm)
+        return float(min(sum(self.window) / max(min(known, self.params.window), 1), 1.0))
 
     def learn_drawn_target(self) -> None:
         """One target from the uniform density over the feature range: trains the network and tables, nothing else."""
@@ -524,17 +548,17 @@ class Naive:
                 x[i] = int(self.draws.uniform() * 2**24)
         self.descend(x, 1)
 
-    def descend(self, x: Vector, y: int) -> None:
+    def descend(self, x: Vector, y: int, weight: float = 1.0) -> None:
         if self.params.preset == "paper":
-            self.sgd(self.transform(x), y, self.forward(x))
+            self.sgd(self.transform(x), y, self.forward(x), 1.0 if y == 1 else min(weight, 20.0))
         else:
-            self.adagrad(x, y)
+            self.adagrad(x, y, weight)
 
-    def sgd(self, z: Vector, y: int, f: float) -> None:
+    def sgd(self, z: Vector, y: int, f: float, weight: float) -> None:
         """Lines 8-11 and 13."""
         t, lam = self.t, self.params.lam
         share = 2.0 if self.params.one_class else (t / self.n_pos if y == 1 else t / self.n_neg)
-        mu = share if y == 1 else self.gamma * share  # eq. 13
+        mu = weight * (share if y == 1 else self.gamma * share)  # eq. 13
         eta = self.params.eta / (1 + lam * (t - 1))
         loss = 1 / (1 + math.exp(y * f))
         g = -(loss**2) * math.exp(y * f) * y  # eq. 15
@@ -546,9 +570,9 @@ class Naive:
         self.b -= eta * mu * g
         self.alpha = self.alpha - eta * mu * np.outer(slope, z)
 
-    def adagrad(self, x: Vector, y: int) -> None:
+    def adagrad(self, x: Vector, y: int, weight: float) -> None:
         """Logistic loss; network and tables each learn half from their common score, half from their own."""
-        mu = 1.0 if y == 1 else min(self.gamma, 20.0)
+        mu = 1.0 if y == 1 else min(weight * self.gamma, 20.0)
         z = self.transform(x)
         network, tables = self.parts(x)
         f = network + tables + self.b
@@ -572,16 +596,16 @@ class Naive:
         self.b -= eta * pull(f) / math.sqrt(self.acc_b + tiny)
         self.tables.learn(x, g_tables, eta)
 
-    def move_gamma(self, y: int, f: float) -> None:
+    def move_gamma(self, y: int, f: float, weight: float) -> None:
         """Line 12 (eq. 17), or the stochastic form before it."""
         tau = self.params.tau
         beta = self.params.beta / (1 + self.params.lam * (self.t - 1))
         if self.params.gamma_update == "stochastic":
             error = self.t / self.n_neg / (1 + math.exp(-f)) if y == -1 else 0.0
             self.gamma += beta * (error - tau)
-        elif y == -1:
+        elif y == -1 and (self.gate.by_alarm or weight > 0):
             if not self.gate.by_alarm:
-                self.window.append(int(f > 0))
-            self.gamma *= 1 + beta * (sum(self.window) / max(len(self.window), 1) - tau)
+                self.window.extend([int(f > 0)] * min(int(weight), self.params.window))
+            self.gamma *= 1 + beta * (self.share_above_zero() - tau)
         low, high = (1e-6, 1e6) if self.params.preset == "paper" else (0.05, 50.0)
         self.gamma = min(max(self.gamma, low), high)

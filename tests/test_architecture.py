@@ -174,7 +174,7 @@ def test_snapshots_come_in_through_one_door() -> None:
     assert users == {
         "read_checkpoint": ["state.py", "testing.py"],  # the second hands the call on
         "read_history": ["state.py"],
-        "decode_snapshot": ["codec/history.py", "partition/model_file.py", "state.py"],
+        "decode_snapshot": ["codec/history.py", "codec/segments.py", "partition/model_file.py", "state.py"],
         "from_snapshot": ["partition/model_file.py", "state.py"],
     }
 

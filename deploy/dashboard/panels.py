@@ -164,6 +164,17 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 ),
             ),
             Panel(
+                "Rates by the review sample",
+                "Of all observations, by the labels of alarms and of the sample (labels.review), with 95% intervals.",
+                tuple(
+                    (gauge(f"npstream_weighted_{rate}{end}_ratio"), f"{BY_PARTITION} {rate}{end}")
+                    for rate in ("fpr", "tpr")
+                    for end in ("", "_lower", "_upper")
+                ),
+                "percentunit",
+                width=24,
+            ),
+            Panel(
                 "Alarm rate against tau",
                 "Of recent decisions. What tau is for where the control is 1 (model.control: alarm_rate).",
                 (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from npstream.kafka.config import REFUSED
-from npstream.settings import SNAPSHOT_MAX_BYTES, from_mapping, json_schema, sizes
+from npstream.settings import BUFFER_MAX_BYTES, SNAPSHOT_MAX_BYTES, from_mapping, json_schema, sizes
 
 CHART = Path(__file__).with_name("npstream")
 
@@ -172,9 +172,10 @@ def rules() -> dict[str, Any]:
 
 
 def snapshot() -> dict[str, int]:
-    """Its greatest size, and that of a waiting observation: so much, and so much for each feature."""
+    """Its greatest size, that of the label buffer, and a waiting observation's: so much, and so much for a feature."""
     bare, wide = (waiting(d) for d in (1, 2))
-    return {"max": SNAPSHOT_MAX_BYTES, "feature": wide - bare, "observation": 2 * bare - wide}
+    entry = {"feature": wide - bare, "observation": 2 * bare - wide}
+    return {"max": SNAPSHOT_MAX_BYTES, "buffer_max": BUFFER_MAX_BYTES, **entry}
 
 
 def waiting(d: int) -> int:

@@ -168,6 +168,22 @@ def inputs(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
+@experiment.command(epilog=_EXITS)
+@common
+@click.option("--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, help="Streams of each kind.")
+@_gates
+def desk(options: Common, seeds: int, gates: bool) -> None:
+    """A chargeback desk with known truth: late, selective, mistaken labels.
+
+    \b
+    Example:
+      npstream experiment desk --gates
+    """
+    from npstream.study import desk as module
+
+    _run(options, module.study(seeds=seeds, quick=options.quick), gates)
+
+
 _permutations = click.option(
     "--permutations", type=click.IntRange(1, 1000), default=15, show_default=True, help="Random orders of each set."
 )

@@ -91,7 +91,7 @@ def _pick(past: "Past", state: "StateReader", at: int | None) -> "Snapshot":
 
     position = state.committed(past.partition) if at is None else None
     if position is not None:
-        return committed_snapshot(state, past.group, past.topic, past.partition, position)
+        return committed_snapshot(state, past.log, past.group, past.topic, past.partition, position)
     return kept_at(past, at).snapshot
 
 

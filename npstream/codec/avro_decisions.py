@@ -32,7 +32,8 @@ def avro_schema(reasons: Sequence[str]) -> str:
         "t": "long",
         "model": "string",
     }
-    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    fields: list[dict[str, object]] = [{"name": name, "type": kind} for name, kind in types.items()]
+    fields.append({"name": "review_probability", "type": _MAYBE_NUMBER, "default": None})
     return orjson.dumps({"type": "record", "name": "Decision", "namespace": "npstream", "fields": fields}).decode()
 
 
@@ -50,9 +51,13 @@ def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
         columns.t.tolist(),
         strict=True,
     )
+    no_review, review = b"\0", b"\2" + struct.pack("<d", columns.review)
     return [
-        b"".join((frame, _id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model))
-        for i, d, r, s, h, g, f, n in rows
+        b"".join(
+            (frame, _id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model)
+            + ((review,) if row in columns.reviewed else (no_review,))
+        )
+        for row, (i, d, r, s, h, g, f, n) in enumerate(rows)
     ]
 
 
@@ -101,6 +106,9 @@ def decode_fields(value: bytes) -> dict[str, EventId | float | None]:
             "t": source.long(),
             "model": source.text(),
         }
+        review = source.maybe()
+        if review is not None:
+            found |= {"review": True, "review_probability": review}
     except (IndexError, struct.error, UnicodeDecodeError):
         raise ValueError("the bytes end too soon, or are not those of the schema") from None
     if source.at != len(value):

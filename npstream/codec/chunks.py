@@ -6,6 +6,7 @@ topic may not:
     group/topic/partition/ring_place/chunk  one chunk of the snapshot at a place of the ring
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
     group/topic/partition/reset/number      one reset by an operator, number in 20 digits
+    group/topic/partition/segment/number    waiting observations, number in 20 digits
 
 A chunk's value is a small header and the bytes:
 
@@ -32,6 +33,7 @@ _MAGIC = b"NPCK"
 _HEAD = struct.Struct("<4sHHI")
 _CHANGE = "change"
 _RESET = "reset"
+_SEGMENT = "segment"
 _REMEDY = "`npstream inspect` lists the kept snapshots, `npstream rollback` returns to one of them"
 
 
@@ -75,7 +77,20 @@ class ResetKey(NamedTuple):
         return f"{self.group}/{self.topic}/{self.partition}/{_RESET}/{self.number:020d}".encode()
 
 
-Key = ChunkKey | ChangeKey | ResetKey
+class SegmentKey(NamedTuple):
+    """Names one segment of waiting observations, written as a snapshot of nothing else."""
+
+    group: str
+    topic: str
+    partition: int
+    number: int
+
+    def encode(self) -> bytes:
+        """The key's bytes."""
+        return f"{self.group}/{self.topic}/{self.partition}/{_SEGMENT}/{self.number:020d}".encode()
+
+
+Key = ChunkKey | ChangeKey | ResetKey | SegmentKey
 
 
 def parse_key(key: bytes) -> Key:
@@ -87,6 +102,8 @@ def parse_key(key: bytes) -> Key:
             parsed = ChangeKey(group, topic, int(partition), int(last))
         elif ring_place == _RESET:
             parsed = ResetKey(group, topic, int(partition), int(last))
+        elif ring_place == _SEGMENT:
+            parsed = SegmentKey(group, topic, int(partition), int(last))
         else:
             parsed = ChunkKey(group, topic, int(partition), int(ring_place), int(last))
     except ValueError:

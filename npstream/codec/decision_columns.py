@@ -1,6 +1,6 @@
 """A batch of decisions as columns: what every format of decisions is written from."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ class DecisionColumns(NamedTuple):
     """Decisions under the same parameters; all columns are [n].
 
     `reason` is the model's number for it. NaN and infinity are published as null.
+    The rows in `reviewed` ask for a review, which they do with probability `review`.
     """
 
     ids: Sequence[EventId]
@@ -26,3 +27,5 @@ class DecisionColumns(NamedTuple):
     t: Ints
     tau: float
     model: str
+    reviewed: Collection[int] = ()
+    review: float = 0.0

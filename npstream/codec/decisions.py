@@ -5,6 +5,9 @@ same bits, null where a number does not exist:
 
     {"id":"a1","decision":1,"reason":"score","score":0.8,"threshold":0.2,"tau":0.01,
      "gamma":1.5,"fpr":0.009,"t":1200,"model":"1:5f0a9c3e"}
+
+A decision that asks for a review ends with two more fields:
+`"review":true,"review_probability":0.002`.
 """
 
 from collections.abc import Sequence
@@ -27,6 +30,8 @@ REASON_NAMES: tuple[ReasonName, ...] = get_args(ReasonName)
 
 FIELDS = ("id", "decision", "reason", "score", "threshold", "tau", "gamma", "fpr", "t", "model")
 """The published fields, in order."""
+REVIEW_FIELDS = (*FIELDS, "review", "review_probability")
+"""Those of a decision that asks for a review."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Decision:
     `decision` is 1 (target) or -1. `score`, `threshold`, `gamma` and `fpr` are
     None where they do not exist: always the score and the threshold of a
     decision with reason `invalid`. `t` counts the labels learned before it.
+    `review` asks for a review of an observation without an alarm, which was
+    chosen with `review_probability`.
     """
 
     id: EventId
@@ -48,6 +55,8 @@ class Decision:
     fpr: float | None
     t: int
     model: str
+    review: bool = False
+    review_probability: float | None = None
 
 
 def default_id(topic: str, partition: int, offset: int) -> str:
@@ -70,7 +79,7 @@ DECISION_SCHEMA = avro_schema(REASON_NAMES)
 def encode_decision(decision: Decision, schema: int | None = None) -> bytes:
     """The canonical bytes of one decision: JSON, or Avro under the id of its schema. NaN and infinity become null."""
     if schema is None:
-        return orjson.dumps({name: getattr(decision, name) for name in FIELDS})
+        return orjson.dumps({name: getattr(decision, name) for name in (REVIEW_FIELDS if decision.review else FIELDS)})
     (value,) = encode_avro(_one_row(decision), schema)
     return value
 
@@ -79,8 +88,8 @@ def _one_row(of: Decision) -> DecisionColumns:
     """A number that does not exist is NaN."""
     score, threshold, gamma, fpr = (np.array([each], np.float64) for each in (of.score, of.threshold, of.gamma, of.fpr))
     decision, reason = np.array([of.decision], np.int8), np.array([REASON_NAMES.index(of.reason)], np.int8)
-    t = np.array([of.t])
-    return DecisionColumns([of.id], decision, reason, score, threshold, gamma, fpr, t, of.tau, of.model)
+    t, review = np.array([of.t]), ((0,) if of.review else (), of.review_probability or 0.0)
+    return DecisionColumns([of.id], decision, reason, score, threshold, gamma, fpr, t, of.tau, of.model, *review)
 
 
 def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> list[bytes]:
@@ -102,10 +111,14 @@ def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> lis
         words(columns.t),
         strict=True,
     )
-    return [
+    values = [
         f'{{"id":{i},{v},"score":{s},"threshold":{h},{tau},"gamma":{g},"fpr":{f},"t":{n},{model}}}'.encode()
         for i, v, s, h, g, f, n in rows
     ]
+    asks = b',"review":true,"review_probability":%b}' % orjson.dumps(columns.review)
+    for row in columns.reviewed:
+        values[row] = values[row][:-1] + asks
+    return values
 
 
 _VERDICTS = [f'"decision":{decision},"reason":"{name}"' for decision in (-1, 1) for name in REASON_NAMES]
@@ -137,11 +150,11 @@ def _avro_document(value: bytes) -> Any:
 
 
 def _problem(document: Any) -> str | None:
-    if not isinstance(document, dict) or tuple(document) != FIELDS:
+    if not isinstance(document, dict) or tuple(document) not in (FIELDS, REVIEW_FIELDS):
         return f"the fields are not {', '.join(FIELDS)}"
-    for name, allowed in _ALLOWED.items():
-        if type(document[name]) not in allowed:
-            return f"{name} is {document[name]!r:.60}"
+    for name, value in document.items():
+        if type(value) not in _ALLOWED[name]:
+            return f"{name} is {value!r:.60}"
     if document["decision"] not in (1, -1) or document["reason"] not in REASON_NAMES:
         return f"decision {document['decision']!r:.60} with reason {document['reason']!r:.60}"
     return None
@@ -160,4 +173,6 @@ _ALLOWED: dict[str, Sequence[type]] = {
     "fpr": _MAYBE_NUMBER,
     "t": (int,),
     "model": (str,),
+    "review": (bool,),
+    "review_probability": _NUMBER,
 }

@@ -124,6 +124,26 @@ def keys_of(ids: Sequence[EventId]) -> Words:
     return keys
 
 
+def keyed_draws(keys: Words, seed: int) -> Words:
+    """uint64[n], a number for each key that nobody can guess without the seed: the digest of seed and key."""
+    draws = np.empty(len(keys), np.uint64)
+    with np.errstate(over="ignore"):
+        _draw(keys, np.uint64(seed), draws, np.empty(8 + _BLOCK_WORDS, np.uint64))
+    return draws
+
+
+@jit
+def _draw(keys: Words, seed: np.uint64, draws: Words, work: Words) -> None:
+    chain, block = work[:8], work[8:]
+    for e in range(draws.size):
+        _begin(chain)
+        for i in range(_BLOCK_WORDS):
+            block[i] = _0
+        block[0], block[1], block[2] = seed, keys[e, 0], keys[e, 1]
+        _compress(chain, block, 24, True)
+        draws[e] = chain[0]
+
+
 @jit
 def _keys(
     text: NDArray[np.uint8], ends: NDArray[np.int64], prefixes: NDArray[np.uint8], keys: Words, work: Words

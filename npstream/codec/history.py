@@ -6,12 +6,13 @@ strikes out what lies beyond the place it went back to, and all of it when the
 partition starts over there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from npstream.codec.changes import Change, decode_change
-from npstream.codec.chunks import ChangeKey, Key, ResetKey, chunks_of, gather, join, parse_key
+from npstream.codec.chunks import ChangeKey, Key, ResetKey, SegmentKey, chunks_of, gather, join, parse_key
 from npstream.codec.resets import Reset, decode_reset
+from npstream.codec.segments import with_segments
 from npstream.codec.snapshot import Snapshot, decode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.records import KeyValue
@@ -67,8 +68,8 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
     newest = {record.key: record for record in records}
     found: list[tuple[int, Kept | Change | Reset]] = []
     for first, chunks in gather(newest.values()).items():
-        if first[:3] == owner:
-            found.append((chunks[0].offset, Kept(decode_snapshot(join(chunks)), chunks[0].offset, len(chunks))))
+        if first[:3] == owner and (snapshot := _try_whole(decode_snapshot(join(chunks)), newest)) is not None:
+            found.append((chunks[0].offset, Kept(snapshot, chunks[0].offset, len(chunks))))
     for record in newest.values():
         key = parse_key(record.key)
         if isinstance(key, ChangeKey) and key[:3] == owner:
@@ -76,6 +77,14 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
         elif isinstance(key, ResetKey) and key[:3] == owner:
             found.append((record.offset, decode_reset(record)))
     return _in_log_order([item for _, item in sorted(found, key=lambda pair: pair[0])])
+
+
+def _try_whole(snapshot: Snapshot, newest: Mapping[bytes, KeyValue]) -> Snapshot | None:
+    """The snapshot with its segments; None when some are gone: a ring that was made smaller leaves such places."""
+    try:
+        return with_segments(snapshot, newest.values())
+    except StateCorrupt:
+        return None
 
 
 def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: int) -> dict[Key, str]:
@@ -91,6 +100,9 @@ def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: 
                 decode_change(record)
             elif isinstance(key, ResetKey):
                 decode_reset(record)
+            elif isinstance(key, SegmentKey):
+                if record.value is not None:
+                    decode_snapshot(record.value)
             elif key.chunk == 0:
                 decode_snapshot(join(chunks_of(key, newest)))
         except StateCorrupt as error:

@@ -41,7 +41,8 @@ class Snapshot:
     `params` and `meta` are JSON values with text keys; `blobs` are raw bytes by
     name, whose order is kept. `ring_place` is its place in the ring of kept snapshots.
     `topic_id` distinguishes the topic from one that is created later under its name;
-    empty where the log has no such ids.
+    empty where the log has no such ids. `segments` are the records, by number, of the
+    waiting observations that it names and does not hold; they are not part of its bytes.
     """
 
     algorithm: int
@@ -54,6 +55,7 @@ class Snapshot:
     meta: Mapping[str, Any] = field(default_factory=dict)
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     topic_id: str = ""
+    segments: Mapping[int, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -60,7 +60,9 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
         return _without_position(patient, partition, name)
     found = _place(name, position, ends)
     try:
-        snapshot = committed_snapshot(patient.state, patient.group, patient.topics.events, partition, position)
+        snapshot = committed_snapshot(
+            patient.state, patient.log, patient.group, patient.topics.events, partition, position
+        )
         processor = processor_of(snapshot)
     except StateCorrupt as error:
         return [*found, Finding("error", name, f"its checkpoint is unreadable: {error}", _way_back(patient, partition))]

@@ -188,6 +188,9 @@ class EmbeddedBroker:
     def _write_checkpoint(self, db: sqlite3.Connection, share: Share) -> Pointer:
         topic, now_ms = self._ids[Channel.CHECKPOINTS], int(time.time() * 1000)
         pointer = share.position.pointer
+        if share.segments:
+            failpoints.hit("segment")
+            append(db, topic, share.partition, [(key, value, (), now_ms) for key, value in share.segments])
         if share.chunks:
             failpoints.hit("mid_snapshot")
             first = append(db, topic, share.partition, [(key, value, (), now_ms) for key, value in share.chunks])

@@ -1,14 +1,14 @@
-"""Compaction of the checkpoint topic: of each key only the newest record stays."""
+"""Compaction of the checkpoint topic: of each key only the newest record stays, none where that has no value."""
 
 import sqlite3
 
 from npstream.embedded.store import Store
 
 _STALE = """
-DELETE FROM records WHERE topic = :topic AND partition = :partition AND offset NOT IN (
+DELETE FROM records WHERE topic = :topic AND partition = :partition AND (value IS NULL OR offset NOT IN (
     SELECT max(offset) FROM records
     WHERE topic = :topic AND partition = :partition AND key IS NOT NULL GROUP BY key
-)
+))
 """
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionConfig
+from npstream.partition.review import ReviewSample
+from npstream.report.intervals import sampled
 from npstream.report.rates import Rates
 from npstream.state import processor_of
 
@@ -44,6 +46,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "alarm_rate": _number(processor.tally.alarm_rate),
         "fpr": _rate(rates.fpr, rates.fpr_interval(), model.fpr),
         "tpr": _rate(rates.tpr, rates.tpr_interval(), model.tpr),
+        "weighted": _weighted(processor.review),
         "budget_left": _number(model.budget_left),
         "outstanding_alarms": model.outstanding,
         "pending_labels": len(processor.pending),
@@ -54,6 +57,22 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
 
 def _rate(value: float, interval: tuple[float, float], recent: float) -> dict[str, Any]:
     return {"lifetime": _number(value), "interval": list(interval), "recent": recent}
+
+
+def _weighted(review: ReviewSample) -> dict[str, Any] | None:
+    """Rates of all observations by the review sample."""
+    sample = review.labels()
+    if sample is None:
+        return None
+    fpr, tpr = (
+        sampled(sample.false_alarms, sample.other_non_targets),
+        sampled(sample.detections, sample.other_targets),
+    )
+    return {
+        "reviews_requested": review.requested,
+        "fpr": {"lifetime": _number(fpr[0]), "interval": list(fpr[1])},
+        "tpr": {"lifetime": _number(tpr[0]), "interval": list(tpr[1])},
+    }
 
 
 def _number(value: float) -> float | None:

@@ -37,6 +37,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         f"  alarm rate   {alarm_rate}",
         f"  FPR          {_rate_text(card['fpr'])}",
         f"  TPR          {_rate_text(card['tpr'])}",
+        *_weighted_lines(card["weighted"]),
         f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",
         f"  budget       {budget}, {card['outstanding_alarms']} alarms wait for their label",
         f"  waiting      {card['pending_labels']} observations wait for a label",
@@ -50,6 +51,19 @@ def _rate_text(rate: Mapping[str, Any]) -> str:
         return "not known yet"
     low, high = rate["interval"]
     return f"{rate['lifetime']:.4f} over its life (95%: {low:.4f} to {high:.4f}), {rate['recent']:.4f} recently"
+
+
+def _weighted_lines(weighted: Mapping[str, Any] | None) -> list[str]:
+    """Rates by the review sample, where there is one."""
+    if weighted is None:
+        return []
+    lines = []
+    for name in ("fpr", "tpr"):
+        low, high = weighted[name]["interval"]
+        value = weighted[name]["lifetime"]
+        known = "not known yet" if value is None else f"{value:.4f} of all observations (95%: {low:.4f} to {high:.4f})"
+        lines.append(f"  {name.upper()}, sample  {known}")
+    return [*lines, f"  reviews      {weighted['reviews_requested']} requested"]
 
 
 def _network_lines(card: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from npstream.history.from_start import begin_again, nothing_leads_to, require_p
 from npstream.history.published import decided_below
 from npstream.history.rebuild import Past, Walk, cold, kept_at, start_before, walk_to
 from npstream.partition import PartitionConfig, PartitionProcessor
-from npstream.partition.checkpoint import change_record, whole_share
+from npstream.partition.checkpoint import change_record, checkpoint_share
 from npstream.port import Start
 from npstream.records import Channel, Position, Share
 from npstream.state import processor_of
@@ -205,7 +205,9 @@ def _planned(
         old = processor.config if newest is None else PartitionConfig.from_dict(newest.snapshot.params)
         records.append(change_record(processor, old))
     ring_place = 0 if newest is None else (_newest_place(past, committed) + 1) % order.keep
-    share = whole_share(processor, ring_place, records)
+    # Where the position is lost, so is the place of the newest checkpoint: segments are then read from the beginning.
+    share = checkpoint_share(processor, (), ring_place, after=0, keep=order.keep)
+    share = replace(share, changes=tuple(records))
     return Reposition(past.partition, how, origin, processor.next_offset, replayed, note, committed, share)
 
 

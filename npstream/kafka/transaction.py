@@ -33,6 +33,7 @@ _REBALANCES_MAX = 3
 """Rebalances that one commit may outlive; a group that moves faster than this is not ours to chase."""
 _OVERTAKEN = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS})
 
+DeliveryReport = Callable[[KafkaError | None, Message], None]
 GroupMetadata = Callable[[], Any]
 """Returns the joined consumer's metadata as it is now; stale metadata would let a zombie commit."""
 
@@ -78,7 +79,7 @@ class Publisher:
     def start(self, shares: Sequence[Share], group_metadata: GroupMetadata) -> FinishCommit:
         """Begin to publish all shares or nothing; what it returns waits for the end.
 
-        1. Send outputs, snapshot chunks and changes.
+        1. Send outputs, segments, snapshot chunks and changes.
 
         The rest is waiting, done on another thread:
 
@@ -178,6 +179,9 @@ class Publisher:
         """Hand one share to the client; the list gets the delivery report of its first chunk."""
         reports: list[Message] = []
         self._send_outputs(share)
+        for segment, content in share.segments:
+            failpoints.hit("segment")
+            self._send_checkpoint(share.partition, segment, content, None)
         for index, (key, value) in enumerate(share.chunks):
             if index or len(share.chunks) == 1:
                 failpoints.hit("mid_snapshot")
@@ -204,7 +208,11 @@ class Publisher:
                     self._make_room()
 
     def _send_checkpoint(
-        self, partition: int, key: bytes, value: bytes, report: Callable[[KafkaError | None, Message], None] | None
+        self,
+        partition: int,
+        key: bytes,
+        value: bytes | None,
+        report: Callable[[KafkaError | None, Message], None] | None,
     ) -> None:
         topic = self._names[Channel.CHECKPOINTS]
         while True:
@@ -283,7 +291,7 @@ class Publisher:
             producer.abort_transaction(_ABORT_S)
 
 
-def _keep(reports: list[Message]) -> Callable[[KafkaError | None, Message], None]:
+def _keep(reports: list[Message]) -> DeliveryReport:
     def report(_: KafkaError | None, message: Message) -> None:
         reports.append(message)
 

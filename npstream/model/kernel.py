@@ -15,6 +15,7 @@ from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.sampling import ALARMED, AT_ONCE, FIRST_REVIEWED, GRADIENT_MAX, NON_TARGETS, TARGETS, Sampling
 from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
 from npstream.model.threshold import FPR, TRACKED, Q, Rule, charge, free, judge, note_issue, park, settle, track
@@ -33,7 +34,6 @@ CLOCKS = 7
 # What network and tables score, in the scratch memory of an event.
 BY_NETWORK, BY_TABLES = range(2)
 
-_MU_MAX = 20.0
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite forever.
 _PAPER_MU_MAX = 1e6
@@ -98,8 +98,9 @@ class Operations(NamedTuple):
 
     `code` int8[n] of `Op`; `x` float32[n, d] features, NaN where one is missing,
     a category as a whole number from 0 to 2**24 - 1; `score` float64[n] for preset
-    external (else unused); `y` int8[n], 1 or -1 where the operation learns; `slot`
-    int32[n] place of a waiting observation or -1.
+    external (else unused); `y` int8[n], 1 or -1 where the operation learns, for SCORE
+    the code it gets without an alarm, where it is in the review sample (see
+    `sampling`), else 0; `slot` int32[n] place of a waiting observation or -1.
     """
 
     code: Bytes
@@ -130,6 +131,7 @@ class Outcome(NamedTuple):
 def run(
     ops: Operations,
     decided: Bytes,
+    sampling: Sampling,
     params: KernelParams,
     rule: Rule,
     state: ModelState,
@@ -148,8 +150,10 @@ def run(
         else:
             f = _score(ops, e, params, state, work)
             decision, reason = judge(f, rule, level, tally)
+        code = -1
         if op == LEARN and slot >= 0:
-            decision = decided[slot]
+            code = int(decided[slot])
+            decision = 1 if code > 0 else -1
         outcome.decision[e] = decision
         outcome.reason[e] = reason
         outcome.score[e] = f
@@ -162,15 +166,25 @@ def run(
         if op == SCORE:
             note_issue(reason, tally)
             if slot >= 0:
-                decided[slot] = decision
+                decided[slot] = ops.y[e] if decision < 0 and ops.y[e] <= -FIRST_REVIEWED else decision
                 park(decision, tally)
         elif op == SCORE_LEARN:
             note_issue(reason, tally)
-            _label(f, ops.y[e], decision, True, params, rule, state, work)
+            _count(ALARMED if decision > 0 else AT_ONCE, ops.y[e], sampling)
+            _label(f, ops.y[e], decision, 1.0, True, sampling.pace, params, rule, state, work)
         elif op == LEARN:
             if slot >= 0:
                 free(decision, tally)
-            _label(f, ops.y[e], decision, not rule.by_alarm, params, rule, state, work)
+                if code != -1:
+                    _count(ALARMED if code > 0 else -code, ops.y[e], sampling)
+            weight = sampling.weight[0 if code > 0 else -code]
+            _label(f, ops.y[e], decision, weight, not rule.by_alarm, sampling.pace, params, rule, state, work)
+
+
+@jit_inline
+def _count(row: int, y: int, sampling: Sampling) -> None:
+    """A label of the sample."""
+    sampling.labelled[row, TARGETS if y > 0 else NON_TARGETS] += 1
 
 
 @jit_inline
@@ -212,10 +226,10 @@ def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule,
 
     So the features are scaled, scores differ and alarms come before the first label does.
     """
-    charge(1.0 if decision > 0 else 0.0, rule, state.level)
+    charge(1.0 if decision > 0 else 0.0, 1.0, rule, state.level)
     if not params.learning:
         return
-    track(f, rule, state.level, state.tally)
+    track(f, 1.0, 1.0, rule, state.level, state.tally)
     if params.preset != EXTERNAL:
         _note_hit(f, state.clock, state.window)
         # With a label the step on it comes first: the tables must be those that it was scored by.
@@ -225,40 +239,53 @@ def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule,
 
 @jit_inline
 def _label(
-    f: float, y: int, decision: int, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work
+    f: float,
+    y: int,
+    decision: int,
+    weight: float,
+    fresh: bool,
+    pace: float,
+    params: KernelParams,
+    rule: Rule,
+    state: ModelState,
+    work: Work,
 ) -> None:
     """Account for a label, then learn from it unless the model is frozen.
 
-    `fresh`: scaler and markers have not seen these features yet.
+    `weight` is for how many it counts, `fresh`: scaler and markers have not seen these features yet.
     """
-    settle(y, decision, rule, state.level, state.tally)
+    settle(y, decision, weight, rule, state.level, state.tally)
     if not params.learning:
         return
     clock = state.clock
     clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
-    if y < 0 and params.preset != PAPER and not rule.by_alarm:
-        track(f, rule, state.level, state.tally)
+    if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
+        track(f, weight, pace, rule, state.level, state.tally)
     if params.preset != EXTERNAL:
-        _learn(f, y, fresh, params, rule, state, work)
+        _learn(f, y, weight, fresh, params, rule, state, work)
 
 
 @jit_inline
-def _learn(f: float, y: int, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
+def _learn(
+    f: float, y: int, weight: float, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work
+) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
     clock = state.clock
-    _descend(f, y, params, state, work)
+    _descend(f, y, max(weight, 1.0), params, state, work)
     if params.stochastic:
         _move_gamma_stochastic(f, y, params, rule.tau, state)
     elif y < 0:
         if not rule.by_alarm:
-            _note_hit(f, clock, state.window)
-        _move_gamma(params, rule.tau, state)
+            for _ in range(int(min(weight, state.window.size))):
+                _note_hit(f, clock, state.window)
+        if rule.by_alarm or weight > 0.0:
+            _move_gamma(params, rule.tau, state)
     if fresh:
         seen = state.tally[TRACKED] if rule.by_alarm else clock[LEARNED_NEG] + clock[LEARNED_POS]
         _take_features(seen, params, state, work)
     if params.one_class and y < 0:
         _draw_target(params, state, work)
-        _descend(_score_features(params, state, work), 1, params, state, work)
+        _descend(_score_features(params, state, work), 1, 1.0, params, state, work)
 
 
 @jit_inline
@@ -288,12 +315,12 @@ def _draw_target(params: KernelParams, state: ModelState, work: Work) -> None:
 
 
 @jit_inline
-def _descend(f: float, y: int, params: KernelParams, state: ModelState, work: Work) -> None:
+def _descend(f: float, y: int, weight: float, params: KernelParams, state: ModelState, work: Work) -> None:
     """One step of network and tables on the weighted loss of this event."""
     if params.preset == PLUS:
-        _descend_plus(f, y, params, state, work)
+        _descend_plus(f, y, weight, params, state, work)
     else:
-        mu = _paper_weight(y, params, state)
+        mu = _paper_weight(y, params, state) * (1.0 if y > 0 else min(weight, GRADIENT_MAX))
         # l^2(m) exp(m) of eqs. 14-16, written so that it cannot overflow.
         decay = exp(-abs(f))
         g = -y * mu * decay / ((1.0 + decay) * (1.0 + decay))
@@ -301,12 +328,12 @@ def _descend(f: float, y: int, params: KernelParams, state: ModelState, work: Wo
 
 
 @jit_inline
-def _descend_plus(f: float, y: int, params: KernelParams, state: ModelState, work: Work) -> None:
+def _descend_plus(f: float, y: int, weight: float, params: KernelParams, state: ModelState, work: Work) -> None:
     """Network and tables each learn half from the common score, half from their own.
 
     Jointly trained, the faster of the two leaves nothing for the other to learn; apart, neither corrects the other.
     """
-    mu = 1.0 if y > 0 else min(state.net.head[GAMMA], _MU_MAX)
+    mu = 1.0 if y > 0 else min(weight * state.net.head[GAMMA], GRADIENT_MAX)
     bias = state.net.head[BIAS]
     g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
     g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
@@ -352,7 +379,7 @@ def _move_gamma(params: KernelParams, tau: float, state: ModelState) -> None:
     clock, head = state.clock, state.net.head
     noted = state.tally[TRACKED] if params.preset == PLUS else clock[LEARNED_NEG]
     # A label may come before the first observation.
-    share = clock[WINDOW_HITS] / max(min(noted, state.window.size), 1)
+    share = min(clock[WINDOW_HITS] / max(min(noted, state.window.size), 1), 1.0)
     head[GAMMA] = _clamp(head[GAMMA] * (1.0 + params.beta * _fading(params, clock) * (share - tau)), params.preset)
 
 

@@ -20,6 +20,7 @@ from npstream.model.kernel import KernelParams, Operations, Outcome
 from npstream.model.network import BIAS, GAMMA
 from npstream.model.outcome import Op, empty_outcome
 from npstream.model.params import Params
+from npstream.model.sampling import Sampling, no_sample
 from npstream.model.state import (
     Array,
     empty_state,
@@ -49,6 +50,7 @@ class Model:
         self.features = features_of(features, params.d)
         self._state = state
         self._work = scratch_for(params)
+        self._no_sample = no_sample()
         self._rule = (
             gate.ungated(params.tau)
             if params.preset == "paper"
@@ -79,11 +81,12 @@ class Model:
 
     # Batches
 
-    def run(self, operations: Operations, decided: npt.NDArray[np.int8]) -> Outcome:
+    def run(self, operations: Operations, decided: npt.NDArray[np.int8], sampling: Sampling | None = None) -> Outcome:
         """Run operations in order in one compiled call, the GIL released.
 
         `decided` int8[capacity] holds the published decisions of waiting
-        observations by their slot; the caller keeps it.
+        observations by their slot; the caller keeps it. `sampling` says what labels
+        count where a sample is reviewed, and counts those of the sample.
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
         withheld alarms; without a slot nobody will label it, so its alarm is not
@@ -99,7 +102,16 @@ class Model:
         columns = Operations._make(owned(column) for column in operations)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
-            kernel.run(columns, decided, self._kernel_params, self._rule, self._state, self._work, outcome)
+            kernel.run(
+                columns,
+                decided,
+                sampling or self._no_sample,
+                self._kernel_params,
+                self._rule,
+                self._state,
+                self._work,
+                outcome,
+            )
         return outcome
 
     def stream(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Outcome:

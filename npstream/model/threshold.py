@@ -51,7 +51,7 @@ BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
 _TARGET, _RESERVE, _RESERVE_MAX = 0.97, 7e-4, 0.07
 # Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
 _STEP, _STEP_FLOOR = 5.0, 0.06
-_SCALE_RATE = 0.002
+_SCALE_RATE, _SCALE_RATE_MAX = 0.002, 0.1
 _WARMUP_MAX = 100
 _TPR_RATE = 1.0 / 500.0
 
@@ -132,33 +132,42 @@ def free(decision: int, tally: Ints) -> None:
 
 
 @jit
-def settle(y: int, decision: int, rule: Rule, level: Floats, tally: Ints) -> None:
-    """A label came: count it and, where labels do, charge the bucket with the published decision."""
+def settle(y: int, decision: int, weight: float, rule: Rule, level: Floats, tally: Ints) -> None:
+    """A label came: count it and, where labels do, charge the bucket with the published decision.
+
+    `weight` is for how many like it the label counts in recent rates and bucket (see `sampling`).
+    """
     alarm = 1.0 if decision > 0 else 0.0
     if y > 0:
         tally[POSITIVES] += 1
         tally[DETECTIONS] += np.int64(alarm)
-        level[TPR] += max(1.0 / tally[POSITIVES], _TPR_RATE) * (alarm - level[TPR])
+        level[TPR] += min(max(1.0 / tally[POSITIVES], _TPR_RATE) * weight, 1.0) * (alarm - level[TPR])
     else:
         tally[NEGATIVES] += 1
         tally[FALSE_ALARMS] += np.int64(alarm)
-        level[FPR] += max(1.0 / tally[NEGATIVES], 0.05 * rule.tau) * (alarm - level[FPR])
+        level[FPR] += min(max(1.0 / tally[NEGATIVES], 0.05 * rule.tau) * weight, 1.0) * (alarm - level[FPR])
         if not rule.by_alarm:
-            charge(alarm, rule, level)
+            charge(alarm, weight, rule, level)
 
 
 @jit
-def charge(alarm: float, rule: Rule, level: Floats) -> None:
+def charge(alarm: float, weight: float, rule: Rule, level: Floats) -> None:
     """One event that counts, with an alarm (1.0) or without."""
-    level[BUCKET] = max(-rule.capacity, level[BUCKET] + alarm - rule.tau)
+    level[BUCKET] = max(-rule.capacity, level[BUCKET] + weight * alarm - weight * rule.tau)
 
 
 @jit
-def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
-    """Move the threshold by one score, taken before the model learned from its event."""
+def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, tally: Ints) -> None:
+    """Move the threshold by one score, taken before the model learned from its event.
+
+    With a weight it moves as by so many scores, at a pace at which one label of the review sample moves it down by
+    no more than one step. Up it moves by one step at most: a score that was below the threshold when it was decided
+    and is above it now would otherwise throw it out of sight. In warm-up there are no alarms, and all of the sample
+    weigh the same.
+    """
     tally[TRACKED] += 1
     n = tally[TRACKED]
-    rate = max(1.0 / n, _SCALE_RATE)
+    rate = min(max(1.0 / n, _SCALE_RATE) * weight, max(1.0 / n, _SCALE_RATE_MAX))
     level[CENTRE] += rate * (score - level[CENTRE])
     level[SCALE] += rate * (abs(score - level[CENTRE]) - level[SCALE])
     if n == 1:
@@ -169,4 +178,5 @@ def track(score: float, rule: Rule, level: Floats, tally: Ints) -> None:
     step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
     target = _TARGET - min(_RESERVE / rule.tau, _RESERVE_MAX) * (1.0 - unspent)
-    level[Q] += step * (above - target * rule.tau)
+    steps = 1.0 if n <= rule.warmup or (weight > 1.0 and above > 0.0) else weight / pace
+    level[Q] += step * steps * (above - target * rule.tau)

@@ -6,7 +6,8 @@ from typing import Any
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import Counted, Identity, PartitionStatus, WorkerStatus
 from npstream.observe import Reading
-from npstream.report.intervals import wilson
+from npstream.records import SampleLabels
+from npstream.report.intervals import sampled, wilson
 
 
 def status_document(
@@ -74,6 +75,7 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "alarm_rate": _rate(known.alarm_window, Counted(counts["alarms"], counts["decisions"])),
         "fpr": _rate(known.fpr_window, Counted(reading.false_alarms, reading.negatives)),
         "tpr": _rate(known.tpr_window, Counted(reading.detections, reading.positives)),
+        "weighted": _weighted(reading.sample),
         "threshold": reading.threshold,
         "gamma": reading.gamma,
         "pinned": known.pinned,
@@ -85,6 +87,20 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
 
 def _rate(window: Counted, lifetime: Counted) -> dict[str, Any]:
     return {"window": _interval(window), "lifetime": _interval(lifetime)}
+
+
+def _weighted(sample: SampleLabels | None) -> dict[str, Any] | None:
+    """Rates of all observations by the review sample, over the partition's life."""
+    if sample is None:
+        return None
+    found = {
+        "fpr": sampled(sample.false_alarms, sample.other_non_targets),
+        "tpr": sampled(sample.detections, sample.other_targets),
+    }
+    return {
+        name: {"value": value if value == value else None, "lower": lower, "upper": upper}
+        for name, (value, (lower, upper)) in found.items()
+    }
 
 
 def _interval(counted: Counted) -> dict[str, Any]:

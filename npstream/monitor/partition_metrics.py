@@ -11,8 +11,8 @@ from npstream.codec.event import REASONS
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import Counted, PartitionStatus
 from npstream.observe import METRICS, Metric, Reading
-from npstream.records import Phase
-from npstream.report.intervals import wilson
+from npstream.records import Phase, SampleLabels
+from npstream.report.intervals import sampled, wilson
 
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan")
 _DECISIONS = (("1", "score"), ("-1", "score"), ("-1", "warmup"), ("-1", "budget"), ("1", "invalid"), ("-1", "invalid"))
@@ -68,6 +68,10 @@ class PartitionMetrics:
             (rate, span): tuple(gauge(f"npstream_{rate}{end}_ratio", span) for end in ("", "_lower", "_upper"))
             for rate in ("fpr", "tpr")
             for span in ("window", "lifetime")
+        }
+        self._weighted = {
+            rate: tuple(gauge(f"npstream_weighted_{rate}{end}_ratio") for end in ("", "_lower", "_upper"))
+            for rate in ("fpr", "tpr")
         }
         self._alarm_rates = {span: gauge("npstream_alarm_ratio", span) for span in ("window", "lifetime")}
         self._tau = gauge("npstream_tau_ratio")
@@ -149,6 +153,7 @@ class PartitionMetrics:
         self._set_rate("tpr", "window", status.tpr_window)
         self._set_rate("fpr", "lifetime", Counted(reading.false_alarms, reading.negatives))
         self._set_rate("tpr", "lifetime", Counted(reading.detections, reading.positives))
+        self._set_weighted(reading.sample)
         self._alarm_rates["window"].set(_share(status.alarm_window))
         self._alarm_rates["lifetime"].set(_share(Counted(reading.counts["alarms"], reading.counts["decisions"])))
 
@@ -158,6 +163,14 @@ class PartitionMetrics:
         value.set(_share(counted))
         lower.set(low)
         upper.set(high)
+
+    def _set_weighted(self, sample: SampleLabels | None) -> None:
+        unknown = math.nan, (math.nan, math.nan)
+        fpr = unknown if sample is None else sampled(sample.false_alarms, sample.other_non_targets)
+        tpr = unknown if sample is None else sampled(sample.detections, sample.other_targets)
+        for rate, (value, ends) in (("fpr", fpr), ("tpr", tpr)):
+            for child, number in zip(self._weighted[rate], (value, *ends), strict=True):
+                child.set(number)
 
     def refresh(self, status: PartitionStatus, lag: Lag | None, now: float) -> None:
         """Bring up to date what changes without a commit."""

@@ -84,7 +84,8 @@ class Recorder(Observer):
         for share in shares:
             if share.chunks:
                 self._saved_bytes[share.partition] = sum(len(value) for _, value in share.chunks)
-                self.metrics.partition(share.partition).count_checkpoint(self._saved_bytes[share.partition])
+                waiting = sum(len(value or b"") for _, value in share.segments)
+                self.metrics.partition(share.partition).count_checkpoint(self._saved_bytes[share.partition] + waiting)
 
     def observed(self, reading: Reading) -> None:
         """Count what was committed since the last reading."""

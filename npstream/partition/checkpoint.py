@@ -3,20 +3,34 @@
 from collections.abc import Sequence
 
 from npstream.codec.changes import Change, encode_change
-from npstream.codec.chunks import split
+from npstream.codec.chunks import SegmentKey, split
 from npstream.codec.snapshot import encode_snapshot, snapshot_digest
 from npstream.partition.config import PartitionConfig
 from npstream.partition.processor import PartitionProcessor
-from npstream.records import LabelPosition, Pointer, Position, Share
+from npstream.records import LabelPosition, Output, Pointer, Position, Share
 
 Pair = tuple[bytes, bytes]
 
 
-def snapshot_chunks(processor: PartitionProcessor, ring_place: int) -> tuple[list[Pair], Pointer]:
-    """The chunks of a snapshot of the state as it is, and the pointer to them, its offset still a hole."""
-    data = encode_snapshot(processor.snapshot(ring_place))
+def checkpoint_share(
+    processor: PartitionProcessor, outputs: Sequence[Output], ring_place: int, after: int, keep: int
+) -> Share:
+    """A share with a snapshot of the state as it is; the offset of its pointer is still a hole.
+
+    `after` is a log offset before all that it writes, `keep` how many snapshots the ring has.
+    """
+    snapshot, segments = processor.checkpoint(ring_place, after, keep)
+    data = encode_snapshot(snapshot)
     chunks = split(data, *processor.address, ring_place)
-    return chunks, Pointer(-1, len(chunks), ring_place, processor.next_offset, snapshot_digest(data))
+    pointer = Pointer(-1, len(chunks), ring_place, processor.next_offset, snapshot_digest(data))
+    labels = None if processor.next_label is None else LabelPosition(processor.next_label)
+    return Share(
+        processor.partition,
+        tuple(outputs),
+        Position(processor.next_offset, pointer, processor.proof(), labels),
+        chunks=tuple(chunks),
+        segments=tuple((SegmentKey(*processor.address, number).encode(), value) for number, value in segments),
+    )
 
 
 def change_record(processor: PartitionProcessor, old: PartitionConfig | None) -> Pair:
@@ -28,11 +42,3 @@ def change_record(processor: PartitionProcessor, old: PartitionConfig | None) ->
     began = old is None or (processor.tally.events == 0 and processor.tally.dead_letters == 0)
     before = {} if old is None or began else old.to_dict()
     return encode_change(Change(processor.next_offset, before, processor.config.to_dict()), *processor.address)
-
-
-def whole_share(processor: PartitionProcessor, ring_place: int, changes: Sequence[Pair]) -> Share:
-    """What makes a state durable on its own: a snapshot, its position, further records; no outputs."""
-    chunks, pointer = snapshot_chunks(processor, ring_place)
-    labels = None if processor.next_label is None else LabelPosition(processor.next_label)
-    position = Position(processor.next_offset, pointer, processor.proof(), labels)
-    return Share(processor.partition, (), position, tuple(chunks), tuple(changes))

@@ -25,6 +25,8 @@ class LabelConfig:
     expire_events: int | None = None
     expire_seconds: float | None = None
     on_expiry: Literal["drop", "negative"] = "drop"
+    review: float = 0.0
+    """Share of the observations without an alarm that is to be reviewed; 0: none."""
     remembered_max: int = 4096
     early_max: int = 1024
 

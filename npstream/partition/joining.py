@@ -48,7 +48,8 @@ EVENT, COUNTED, LAID_OUT, DECIDED, EVENTS, CLOCK = range(6)
 class EventColumns(NamedTuple):
     """Decoded events, one row each: `kind` and `y` int8[n], `key` uint64[n, 2], `x` float32[n, d].
 
-    `named` says whether the event has an id; without one an observation waits under its place in the log.
+    `y` of an observation is its code where it is in the review sample, else 0. `named` says whether the event has an
+    id; without one an observation waits under its place in the log.
     """
 
     kind: Signs
@@ -169,7 +170,7 @@ def _observe(
     elif find(buffer.entries, first, second) >= 0:
         # A producer's retry: it gets its decision, and the label will count for the first one.
         counts[_REPEATED] += 1
-        _decide(batch, e, _SCORE, 0, -1, state, planned)
+        _decide(batch, e, _SCORE, batch.y[e], -1, state, planned)
     else:
         if buffer.entries.numbers[COUNT] >= rules.limit:
             _let_go(buffer, gone, rules, state, counts, planned)  # memory is bounded: the oldest counts as expired
@@ -178,9 +179,11 @@ def _observe(
             buffer.x[slot, i] = batch.x[e, i]
         if buffer.score.size:
             buffer.score[slot] = batch.score[e]
+        buffer.number[slot] = buffer.parked[0]
+        buffer.parked[0] += 1
         buffer.parked_at[slot] = state[EVENTS]
         buffer.parked_ms[slot] = state[CLOCK]
-        _decide(batch, e, _SCORE, 0, slot, state, planned)
+        _decide(batch, e, _SCORE, batch.y[e], slot, state, planned)
 
 
 @jit_inline

@@ -1,6 +1,6 @@
 """Turns the kernel's outcome of a batch into records to publish, in the order of their events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import repeat
 from typing import cast
@@ -26,6 +26,7 @@ class OutputBuilder:
         self._topic = topic
         self._partition = partition
         self._tau = config.params.tau
+        self._review = config.labels.review
         self._on_bad_event = config.on_bad_event
         self._schema = config.decision_schema
         self._label_topic = None if config.label_topic is None else config.label_topic.name
@@ -38,10 +39,12 @@ class OutputBuilder:
         outcome: Outcome,
         events: Sequence[int],
         next_labels: Sequence[int] | None = None,
+        reviewed: Collection[int] = (),
     ) -> list[Output]:
         """One decision for each event in `events`; row i of the outcome is for `events[i]`.
 
-        `next_labels` says for every record how far labels of a topic were learned before it.
+        `next_labels` says for every record how far labels of a topic were learned before it. The rows in `reviewed`
+        ask for a review.
         """
         if not events:
             return []
@@ -51,7 +54,8 @@ class OutputBuilder:
             next_labels = None if next_labels is None else [next_labels[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
-        values = encode_decisions(DecisionColumns(named, *outcome, self._tau, self._model), self._schema)
+        columns = DecisionColumns(named, *outcome, self._tau, self._model, reviewed, self._review)
+        values = encode_decisions(columns, self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))
         added = many_decision_headers(offsets, headers, next_labels)

@@ -10,7 +10,7 @@ observation is gone (labelled: a second label is a duplicate; expired: it is
 late), and labels that came before their observation (early).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,20 @@ from npstream.arrays import Features, Floats, Ints, Signs
 from npstream.codec.digest import KEY_BYTES
 from npstream.partition.config import LabelConfig
 from npstream.partition.keyed import COUNT, Keyed, append_all, keyed, slots_of
+from npstream.partition.segments import SegmentIndex, segment_entries
+
+Encode = Callable[[int, Mapping[str, bytes]], bytes]
+"""Makes the record of a segment out of its number and columns."""
+
+_Columns = list[tuple[str, npt.NDArray[Any]]]
+_NUMBER, _COUNTERS = "pending.number", "segments.counters"
 
 
 class Buffer(NamedTuple):
     """What waits, by slot: `x` float32[size, d]; `score` float64[size] where events bring one (d = 0), else empty.
 
-    `parked_at` is the number of the event it came with, `parked_ms` the partition's own time then.
+    `parked_at` is the number of the event it came with, `parked_ms` the partition's own time then. `number` says
+    where it is stored (see `segments`), `parked` int64[1] is the next one.
     """
 
     entries: Keyed
@@ -34,6 +42,8 @@ class Buffer(NamedTuple):
     parked_at: Ints
     parked_ms: Ints
     decided: Signs
+    number: Ints
+    parked: Ints
 
 
 class Memory(NamedTuple):
@@ -56,7 +66,10 @@ class Pending:
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size, np.int8),
+            np.zeros(size, np.int64),
+            np.zeros(1, np.int64),
         )
+        self.segments = SegmentIndex(segment_entries(sum(column[:1].nbytes for _, column in _columns(self.buffer))))
         self.gone = _memory(config.remembered_max)
         self.early = _memory(config.early_max)
 
@@ -69,32 +82,103 @@ class Pending:
         return self.buffer.decided
 
     def dump(self) -> dict[str, bytes]:
-        """Canonical blobs for a snapshot: entries in order of parking, without free slots."""
-        slots = slots_of(self.buffer.entries)
-        columns = {name: _little(column[slots]) for name, column in _columns(self.buffer)}
-        return columns | {"labels.gone": _pack(self.gone), "labels.early": _pack(self.early)}
+        """Canonical blobs of everything: entries in order of parking, without slots and segments."""
+        return self._blobs(_columns(self.buffer), slots_of(self.buffer.entries)) | self._memories()
+
+    def store(self, after: int, keep: int, encode: Encode) -> tuple[dict[str, bytes], list[tuple[int, bytes | None]]]:
+        """Blobs for a checkpoint, and the segments it writes, or removes where there is no value, by number.
+
+        `after` is a log offset before everything that this checkpoint writes, `keep` how many are kept. The checkpoint
+        must be committed, or this buffer thrown away.
+        """
+        # In no order, which costs a tenth of following it.
+        slots = self.buffer.entries.table[self.buffer.entries.table > 0] - 1
+        numbers = self.buffer.number[slots]
+        layout = self.segments.lay_out(numbers, self.buffer.parked, keep)
+        self.buffer.number[slots] = numbers
+        columns = [*_columns(self.buffer), (_NUMBER, self.buffer.number)]
+        # Removed first: should a number come back, its new record is the one that stays.
+        records: list[tuple[int, bytes | None]] = [(number, None) for number in layout.removed]
+        for number, places in layout.new.items():
+            value = encode(number, self._blobs(columns, slots[places]))
+            self.segments.written(number, after, len(places), value)
+            records.append((number, value))
+        counters = np.array([self.segments.size, self.segments.snapshots, self.buffer.parked[0]], "<i8").tobytes()
+        stored = self._blobs(columns, slots[layout.inline]) | {_COUNTERS: counters}
+        return stored | self.segments.dump(numbers) | self._memories(), records
+
+    def _blobs(self, columns: _Columns, slots: npt.NDArray[np.int32]) -> dict[str, bytes]:
+        return {name: _little(column[slots]) for name, column in columns}
+
+    def _memories(self) -> dict[str, bytes]:
+        return {"labels.gone": _pack(self.gone), "labels.early": _pack(self.early)}
 
     @classmethod
-    def load(cls, config: LabelConfig, d: int, blobs: Mapping[str, bytes]) -> "Pending":
-        """A buffer with the dumped content. Raises ValueError when it does not fit the rules."""
+    def load(
+        cls, config: LabelConfig, d: int, blobs: Mapping[str, bytes], segments: Mapping[int, Mapping[str, bytes]]
+    ) -> "Pending":
+        """A buffer with what `dump` or `store` wrote. Raises ValueError when it does not fit the rules."""
         pending = cls(config, d)
-        keys = np.frombuffer(blobs["pending.ids"], "<u8").reshape(-1, 2)
-        if len(keys) > config.buffer_max:
-            raise ValueError(f"{len(keys)} waiting observations do not fit labels.buffer_max {config.buffer_max}")
-        n, slots = len(keys), append_all(pending.buffer.entries, keys.astype(np.uint64))
-        for name, column in _columns(pending.buffer):
-            column[slots] = np.frombuffer(blobs[name], column.dtype.newbyteorder("<")).reshape(n, *column.shape[1:])
+        parts = [blobs]
+        kept: list[npt.NDArray[np.bool_] | None] = [None]
+        if _COUNTERS in blobs:
+            size, snapshots, pending.buffer.parked[0] = np.frombuffer(blobs[_COUNTERS], "<i8").tolist()
+            pending.segments, waits = SegmentIndex.load(size, snapshots, blobs)
+            for number, places in waits.items():
+                part = segments[number]
+                parts.append(part)
+                rows = places[np.frombuffer(part[_NUMBER], "<i8") - number * size]
+                if rows.sum() != places.sum():
+                    raise ValueError(f"segment {number} lacks observations that wait")
+                kept.append(rows)
+        pending._fill(parts, kept)
         _unpack(pending.gone, blobs["labels.gone"])
         _unpack(pending.early, blobs["labels.early"])
         return pending
+
+    def under(self, config: LabelConfig) -> "Pending":
+        """The same under other rules, for which nothing waits too much; what is written stays written."""
+        made = Pending.load(config, self.buffer.x.shape[1], self.dump(), {})
+        made.segments, made.buffer.parked[0] = self.segments, self.buffer.parked[0]
+        made.buffer.number[slots_of(made.buffer.entries)] = self.buffer.number[slots_of(self.buffer.entries)]
+        return made
+
+    def _fill(self, parts: list[Mapping[str, bytes]], kept: list[npt.NDArray[np.bool_] | None]) -> None:
+        """Take what is kept of each part, all of it for None, in order of parking."""
+        counts = _joined(parts, kept, "pending.count", self.buffer.parked_at)
+        order = np.argsort(counts)
+        if len(order) > self._config.buffer_max:
+            raise ValueError(
+                f"{len(order)} waiting observations do not fit labels.buffer_max {self._config.buffer_max}"
+            )
+        slots = append_all(self.buffer.entries, _joined(parts, kept, "pending.ids", self.buffer.entries.key)[order])
+        for name, column in _columns(self.buffer)[1:]:
+            column[slots] = _joined(parts, kept, name, column)[order]
+        if _NUMBER in parts[0]:
+            self.buffer.number[slots] = _joined(parts, kept, _NUMBER, self.buffer.number)[order]
+        else:  # written whole, without any segments: all are stored again
+            self.buffer.number[slots] = np.arange(len(slots))
+            self.buffer.parked[0] = len(slots)
+
+
+def _joined(
+    parts: list[Mapping[str, bytes]], kept: list[npt.NDArray[np.bool_] | None], name: str, like: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """One column of all parts, in native bytes."""
+    found = []
+    for part, rows in zip(parts, kept, strict=True):
+        n = len(part["pending.count"]) // 8
+        column = np.frombuffer(part[name], like.dtype.newbyteorder("<")).reshape(n, *like.shape[1:])
+        found.append(column if rows is None else column[rows])
+    return np.concatenate(found).astype(like.dtype, copy=False)
 
 
 def _memory(size: int) -> Memory:
     return Memory(keyed(size), np.zeros(size, np.int8))
 
 
-def _columns(buffer: Buffer) -> list[tuple[str, npt.NDArray[Any]]]:
-    columns: list[tuple[str, npt.NDArray[Any]]] = [
+def _columns(buffer: Buffer) -> _Columns:
+    columns: _Columns = [
         ("pending.ids", buffer.entries.key),
         ("pending.x", buffer.x),
         ("pending.count", buffer.parked_at),

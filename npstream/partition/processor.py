@@ -15,9 +15,10 @@ import numpy as np
 import orjson
 
 from npstream.arrays import Ints
-from npstream.codec.decoder import Decoded, EventDecoder
+from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.codec.labels import LabelDecoder
-from npstream.codec.snapshot import Snapshot
+from npstream.codec.segments import segment_columns
+from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
 from npstream.partition.config import PartitionConfig
@@ -30,6 +31,7 @@ from npstream.partition.operations import columns_of, decisions_of, new_state, o
 from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
+from npstream.partition.review import ReviewSample
 from npstream.records import Merge, Output, Proof, Record
 
 _SMALL_BYTES = 256
@@ -69,6 +71,7 @@ class PartitionProcessor:
         self.bad_events: Counter[tuple[str, str]] = Counter()
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
+        self.review = ReviewSample()
         self._chain = Chain()
         self._journal = Journal()
         self._clock_ms = -1
@@ -77,6 +80,7 @@ class PartitionProcessor:
 
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
+        self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
         self._label_decoder = None if topic is None else LabelDecoder(topic, max_bytes)
@@ -183,14 +187,24 @@ class PartitionProcessor:
     def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
         """Take these records: one compiled call lays out what they ask for, another one does it."""
         batch, event_of = with_labels(columns_of(records, decoded, self.address[1], self.partition), marks.labels)
-        parts, events = list[tuple[Outcome, Ints]](), list[int]()
+        if self.review.share:
+            batch = self._sampled(batch)
+        parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             parts.append((self._run(planned), planned.deciding))
+            sampled += (len(events) + np.flatnonzero(planned.operations.y[planned.deciding] < -1)).tolist()
             events += (planned.events if event_of is None else event_of[planned.events]).tolist()
-        return self._publish(records, decoded, decisions_of(parts), events, marks)
+        return self._publish(records, decoded, decisions_of(parts), events, sampled, marks)
+
+    def _sampled(self, batch: EventColumns) -> EventColumns:
+        """The batch with the code of each observation in the review sample."""
+        waits = batch.kind == Kind.OBSERVATION
+        y = batch.y.copy()
+        y[waits] = self.review.codes_of(batch.key[waits])
+        return batch._replace(y=y)
 
     def _run(self, planned: Planned) -> Outcome:
-        outcome = self.model.run(planned.operations, self.pending.decided)
+        outcome = self.model.run(planned.operations, self.pending.decided, self.review.sampling)
         self._journal.extend(planned.operations, outcome)
         return outcome
 
@@ -203,12 +217,20 @@ class PartitionProcessor:
         self.tally.add(counts.tolist())
 
     def _publish(
-        self, records: Sequence[Record], decoded: Decoded, outcome: Outcome, events: Sequence[int], marks: Marks
+        self,
+        records: Sequence[Record],
+        decoded: Decoded,
+        outcome: Outcome,
+        events: Sequence[int],
+        sampled: Sequence[int],
+        marks: Marks,
     ) -> list[Output]:
         """Outputs in the order of their events: the chain, and readers, rely on it."""
         self.tally.count_decisions(outcome)
+        reviewed = frozenset(row for row in sampled if outcome.decision[row] < 0)
+        self.review.requested += len(reviewed)
         next_labels = marks.before_each(len(records))
-        decisions = self._publisher.decisions(records, decoded.ids, outcome, events, next_labels)
+        decisions = self._publisher.decisions(records, decoded.ids, outcome, events, next_labels, reviewed)
         if not decoded.errors and not marks.refused:
             return decisions
         by_event: dict[int, list[Output]] = {event: [output] for event, output in zip(events, decisions, strict=True)}
@@ -238,12 +260,36 @@ class PartitionProcessor:
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
             **({} if self._next_label is None else {"next_label": self._next_label}),
+            **({"review": self.review.dump()} if self.review.used else {}),
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
-        """Everything `from_snapshot` needs to go on as if nothing had happened."""
-        group, topic, partition = self.address
+        """Everything `from_snapshot` needs to go on as if nothing had happened, in one piece."""
+        return self._snapshot(ring_place, self.pending.dump())
+
+    def checkpoint(self, ring_place: int, after: int, keep: int) -> tuple[Snapshot, list[tuple[int, bytes | None]]]:
+        """As `snapshot`, but for what waits in segments; and those to write, or to remove, by number.
+
+        `after` is a log offset before all that is written now, `keep` how many snapshots are kept. What comes of it
+        must be committed, or this processor thrown away.
+        """
+        blobs, segments = self.pending.store(after, keep, self._segment)
+        return self._snapshot(ring_place, blobs), segments
+
+    def _snapshot(self, ring_place: int, waiting: Mapping[str, bytes]) -> Snapshot:
         digest, open_block = self._chain.dump()
+        blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
+        meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
+        return self._saved(ring_place, self.config.to_dict(), meta, blobs)
+
+    def _segment(self, number: int, waiting: Mapping[str, bytes]) -> bytes:
+        """The record of a segment: a snapshot of nothing but these observations."""
+        return encode_snapshot(self._saved(0, {}, {"segment": number}, waiting))
+
+    def _saved(
+        self, ring_place: int, params: Mapping[str, Any], meta: Mapping[str, Any], blobs: Mapping[str, bytes]
+    ) -> Snapshot:
+        group, topic, partition = self.address
         return Snapshot(
             algorithm=ALGORITHM,
             group=group,
@@ -251,14 +297,9 @@ class PartitionProcessor:
             partition=partition,
             ring_place=ring_place,
             next_offset=self.next_offset,
-            params=self.config.to_dict(),
-            meta={**self._meta(), "chain": digest.hex(), **self._topic_meta()},
-            blobs={
-                "model": self.model.to_bytes(),
-                **self.pending.dump(),
-                "open_block": open_block,
-                "journal": self._journal.dump(),
-            },
+            params=params,
+            meta=meta,
+            blobs=blobs,
             topic_id=self.topic_id,
         )
 
@@ -275,13 +316,17 @@ class PartitionProcessor:
             address = snapshot.group, snapshot.topic, snapshot.partition
             processor = cls(config, *address, model, snapshot.next_offset)
             processor.topic_id = snapshot.topic_id
-            processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs)
+            segments = {number: segment_columns(value) for number, value in snapshot.segments.items()}
+            processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
             if config.label_topic is not None:
                 processor._next_label = snapshot.meta["next_label"]
                 processor.label_topic_id = snapshot.meta.get("label_topic_id", "")
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
+            if "review" in snapshot.meta:
+                processor.review = ReviewSample.load(snapshot.meta["review"])
+                processor._adopt(config)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
             processor._journal = Journal.load(snapshot.blobs["journal"])
@@ -300,7 +345,7 @@ class PartitionProcessor:
             nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
             for planned in self._planned(nothing, self._rules._replace(limit=config.labels.buffer_max)):
                 self._run(planned)
-            self.pending = Pending.load(config.labels, config.params.d, self.pending.dump())
+            self.pending = self.pending.under(config.labels)
         old, new = self.config.label_topic, config.label_topic
         self._adopt(config)
         if (None if old is None else old.name) != (None if new is None else new.name):

@@ -1,12 +1,13 @@
 """Confidence intervals of a rate k/n, written out so that no statistics package is needed."""
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 _TINY = 1e-300  # keeps the continued fraction's divisions away from zero
 
 
-def wilson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(k: int, n: float, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of k hits in n trials: short, and right on average. (0, 1) when n is 0."""
     _check(k, n, confidence)
     if n == 0:
@@ -16,6 +17,32 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
     # At the ends the formula gives exactly 0 or 1, up to rounding.
     return (0.0 if k == 0 else centre - half), (1.0 if k == n else centre + half)
+
+
+def sampled(
+    hits: int, misses: Sequence[tuple[int, float]], confidence: float = 0.95
+) -> tuple[float, tuple[float, float]]:
+    """The share of hits, and its interval, where all hits are known and each miss only with some probability.
+
+    `misses` are counts and the probability with which one of them was found. Counts of rare events are nearly
+    Poisson, and of two such counts the first has, given their sum, a binomial share: Wilson's interval of that
+    share, taken back to the share of all. Misses found with different probabilities count as so many, found with
+    one, as have the same variance (Kish). Where every probability is 1 this is Wilson's interval.
+    """
+    weight = sum(count / p for count, p in misses)
+    squares = sum(count / p**2 for count, p in misses)
+    value = hits / (hits + weight) if hits + weight else math.nan
+    if weight:
+        found, probability = weight**2 / squares, weight / squares
+    else:
+        found, probability = 0.0, min((p for _, p in misses), default=1.0)
+    low, high = (_of_all(end, probability) for end in wilson(hits, hits + found, confidence))
+    return value, (low, high)
+
+
+def _of_all(share: float, probability: float) -> float:
+    """The share of hits among all, where it is `share` among hits and found misses."""
+    return share * probability / (share * probability + (1.0 - share)) if share else 0.0
 
 
 def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -82,7 +109,7 @@ def _beta_quantile(p: float, a: float, b: float) -> float:
             high = middle
 
 
-def _check(k: int, n: int, confidence: float) -> None:
+def _check(k: int, n: float, confidence: float) -> None:
     if not 0 <= k <= n:
         raise ValueError(f"k must lie in 0..n, got k={k}, n={n}")
     if not 0 < confidence < 1:

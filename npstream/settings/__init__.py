@@ -5,9 +5,10 @@ from npstream.settings.dump import masked_dump
 from npstream.settings.load import events_config, from_mapping, load
 from npstream.settings.reference import Entry, json_schema, reference
 from npstream.settings.settings import Settings
-from npstream.settings.sizes import SNAPSHOT_MAX_BYTES, Sizes, sizes
+from npstream.settings.sizes import BUFFER_MAX_BYTES, SNAPSHOT_MAX_BYTES, Sizes, sizes
 
 __all__ = [
+    "BUFFER_MAX_BYTES",
     "SNAPSHOT_MAX_BYTES",
     "EmbeddedSection",
     "Entry",

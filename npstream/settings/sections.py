@@ -153,13 +153,16 @@ class LabelsSection(Section):
     label: LabelField = DEFAULT_LABEL
     """Path and values of the label in records of `labels.topic`, as for `events.label`."""
     buffer_max: int = Field(default=_RULES.labels.buffer_max, ge=1, le=10_000_000)
-    """Observations that may wait in one partition; the oldest makes room for a new one. Part of every snapshot."""
+    """Observations that may wait in one partition; the oldest makes room for a new one. Each is written once."""
     expire_events: int | None = Field(default=None, ge=1)
     """Stop waiting after this many later events of the partition."""
     expire_seconds: float | None = Field(default=None, gt=0)
     """Stop waiting after this much event time of the partition (timestamps of events, never the wall clock)."""
     on_expiry: Literal["drop", "negative"] = _RULES.labels.on_expiry
     """Without a label: forget the observation, or learn it as a non-target because only targets are reported."""
+    review: float = Field(default=_RULES.labels.review, ge=0, lt=1)
+    """Share of the observations without an alarm that asks for a review: `"review": true` in its decision. Their labels
+    count 1/share, so that rates are right though only alarms and this sample are looked at (LABELS.md). 0: none."""
     remembered_max: int = Field(default=_RULES.labels.remembered_max, ge=1, le=10_000_000)
     """Ids remembered after their observation has left, to call a further label late or duplicate. 17 bytes each."""
     early_max: int = Field(default=_RULES.labels.early_max, ge=1, le=10_000_000)

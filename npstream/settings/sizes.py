@@ -6,9 +6,13 @@ from typing import Protocol
 from npstream.model.state import empty_state, named_arrays
 from npstream.partition import PartitionConfig
 from npstream.partition.proof import BLOCK
+from npstream.partition.segments import segment_entries
 
 SNAPSHOT_MAX_BYTES = 64 * 2**20
 """Largest snapshot accepted: some 75 chunks in one transaction, a second or two to write and to read."""
+
+BUFFER_MAX_BYTES = 512 * 2**20
+"""Largest buffer of waiting observations: a restore reads it, and half as much again lies around it in memory."""
 
 _ENTRY_BYTES = 16 + 8 + 8 + 1
 """A waiting observation without its features or score: hash of the id, count, event time, decision."""
@@ -18,6 +22,12 @@ _SCORE_BYTES = 8
 
 _REMEMBERED_BYTES = 17
 """A remembered id: its hash and a sign."""
+
+_NUMBER_BYTES = 8
+"""Where an observation is stored, in the snapshot that holds it."""
+
+_NAMED_BYTES = 36 + 16 + 1
+"""A segment in a snapshot that names it: number, place, digest; and until it is removed. A bit for each entry more."""
 
 _OUTPUT_BYTES = 512
 """A decision with key and headers in the open block of the proof, generously."""
@@ -35,7 +45,7 @@ class HasPartitionConfig(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of one partition: the model, a full label buffer, and the snapshot that holds both."""
+    """Bytes of one partition: the model, a full label buffer, and a snapshot, which holds the newest of it."""
 
     state: int
     buffer: int
@@ -50,25 +60,32 @@ def sizes(settings: HasPartitionConfig) -> Sizes:
 def sizes_of(config: PartitionConfig) -> Sizes:
     """The sizes per partition, with the label buffer full."""
     state = _state_bytes(config)
-    buffer = config.labels.buffer_max * _entry_bytes(config)
+    entry, waiting = _entry_bytes(config), config.labels.buffer_max
+    entries = segment_entries(entry)
+    # No more segments are named: half of each was written, and at most twice what waits is stored, and two of them.
+    named = (4 * waiting // entries + 4) * (_NAMED_BYTES + entries // 8)
+    newest = min(waiting, entries) * (entry + _NUMBER_BYTES)
     names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
     remembered = config.labels.remembered_max + config.labels.early_max
     rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
-    return Sizes(state, buffer, state + buffer + rest)
+    return Sizes(state, waiting * entry, state + newest + named + rest)
 
 
 def size_problems(config: PartitionConfig) -> list[str]:
-    """Why these settings would make snapshots too large, and what to lower; empty when they do not."""
-    found = sizes_of(config)
-    if found.snapshot <= SNAPSHOT_MAX_BYTES:
-        return []
-    problem = f"a snapshot would take {_mb(found.snapshot)}, at most {_mb(SNAPSHOT_MAX_BYTES)} is allowed"
-    room = SNAPSHOT_MAX_BYTES - (found.snapshot - found.buffer)
-    if room > 0:
-        most = room // _entry_bytes(config)
-        return [f"labels.buffer_max: {config.labels.buffer_max} observations: {problem}; lower it to {most} or less"]
-    params = config.params
-    return [f"model.D: {params.D} units of {params.d} features: {problem}; lower D or d"]
+    """Why these settings would make a partition's state too large, and what to lower; empty when they do not."""
+    found, params = sizes_of(config), config.params
+    problems = []
+    if found.buffer > BUFFER_MAX_BYTES:
+        problems.append(
+            f"labels.buffer_max: {config.labels.buffer_max} observations would take {_mb(found.buffer)}, at most "
+            f"{_mb(BUFFER_MAX_BYTES)} is allowed; lower it to {BUFFER_MAX_BYTES // _entry_bytes(config)} or less"
+        )
+    if found.snapshot > SNAPSHOT_MAX_BYTES:
+        problems.append(
+            f"model.D: {params.D} units of {params.d} features: a snapshot would take {_mb(found.snapshot)}, at most "
+            f"{_mb(SNAPSHOT_MAX_BYTES)} is allowed; lower D or d"
+        )
+    return problems
 
 
 def _entry_bytes(config: PartitionConfig) -> int:

@@ -13,7 +13,7 @@ from npstream import failpoints
 from npstream.codec.position import MERGES_MAX, merges_text
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
-from npstream.partition.checkpoint import change_record, snapshot_chunks
+from npstream.partition.checkpoint import change_record, checkpoint_share
 from npstream.partition.config import check_change
 from npstream.records import LabelPosition, Merge, Output, Phase, Pointer, Position, Record, Share
 
@@ -200,17 +200,16 @@ class PartitionTask:
         return self._share((), now, snapshot=True)
 
     def _share(self, outputs: Sequence[Output], now: float, *, snapshot: bool) -> Share:
-        processor = self.processor
-        chunks: list[tuple[bytes, bytes]] = []
-        pointer = self._pointer
-        if snapshot or pointer is None or self._has_many_merges(pointer):
-            ring_place = 0 if pointer is None else (pointer.ring_place + 1) % self._cadence.keep
-            chunks, pointer = snapshot_chunks(processor, ring_place)
-            self._saved_at = now
-            self._saved_offset = processor.next_offset
-            self._labels = None if processor.next_label is None else LabelPosition(processor.next_label)
-        position = Position(processor.next_offset, pointer, processor.proof(), self._labels)
-        return Share(processor.partition, tuple(outputs), position, tuple(chunks))
+        processor, pointer, keep = self.processor, self._pointer, self._cadence.keep
+        if pointer is not None and not snapshot and not self._has_many_merges(pointer):
+            position = Position(processor.next_offset, pointer, processor.proof(), self._labels)
+            return Share(processor.partition, tuple(outputs), position)
+        self._saved_at, self._saved_offset = now, processor.next_offset
+        self._labels = None if processor.next_label is None else LabelPosition(processor.next_label)
+        if pointer is None:
+            return checkpoint_share(processor, outputs, ring_place=0, after=0, keep=keep)
+        ring_place = (pointer.ring_place + 1) % keep
+        return checkpoint_share(processor, outputs, ring_place, after=pointer.offset, keep=keep)
 
     def _has_many_merges(self, pointer: Pointer) -> bool:
         """Whether the merges since the newest snapshot would soon not fit the committed position any more."""

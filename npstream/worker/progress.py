@@ -103,4 +103,5 @@ def reading_of(task: PartitionTask) -> Reading:
         outstanding=model.outstanding,
         pending=len(processor.pending),
         warming_up=model.warming_up,
+        sample=processor.review.labels(),
     )

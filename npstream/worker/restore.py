@@ -125,7 +125,7 @@ def _has_decisions(partition: int, log: Log) -> bool:
 def _find_snapshot(partition: int, state: StateReader, log: Log, origin: Origin, position: Position) -> Snapshot:
     """The snapshot the position points to, or, when it is unreadable, the newest older one that is whole."""
     try:
-        return committed_snapshot(state, origin.group, origin.topic, partition, position)
+        return committed_snapshot(state, log, origin.group, origin.topic, partition, position)
     except StateCorrupt as unreadable:
         kept = kept_history(log, origin.group, origin.topic, partition).without(position.pointer.offset)
         older = kept.at_or_before(position.next_offset)

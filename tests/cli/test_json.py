@@ -45,8 +45,8 @@ CASES: dict[tuple[str, ...], Arguments] = {
     ("reset",): _at("--to", "earliest"),
     ("recover",): _at(),
 }
-ELSEWHERE = ("run", "demo", "experiment", "bench")
-"""The worker logs lines; the others are long, and tested on their own."""
+ELSEWHERE = ("run", "demo", "experiment", "bench", "route-labels")
+"""The worker logs lines; the others are long or need Kafka, and are tested on their own."""
 
 
 @pytest.fixture(scope="module")

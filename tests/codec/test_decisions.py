@@ -55,6 +55,22 @@ decisions = st.builds(
 )
 
 
+REVIEWED = replace(EXAMPLES[1], review=True, review_probability=0.002)
+
+
+@pytest.mark.parametrize("schema", [None, 7])
+def test_a_decision_that_asks_for_a_review_says_with_which_probability(schema: int | None) -> None:
+    """Two fields more at its end in JSON, one in Avro; both read back."""
+    value = encode_decision(REVIEWED, schema)
+
+    assert decode_decision(value) == REVIEWED
+    if schema is None:
+        assert value == encode_decision(EXAMPLES[1])[:-1] + b',"review":true,"review_probability":0.002}'
+    else:
+        by_library: Any = fastavro.schemaless_reader(BytesIO(value[5:]), PARSED, None)
+        assert by_library["review_probability"] == 0.002
+
+
 def test_bytes_are_those_of_the_golden_file() -> None:
     """The published form of a decision never changes by accident, not by a new serialiser either."""
     expected = GOLDEN.read_bytes()

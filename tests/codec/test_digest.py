@@ -1,5 +1,6 @@
 """The compiled BLAKE2b against the one of the standard library."""
 
+import struct
 from hashlib import blake2b
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.codec.digest import begin, dump, extend, hexdigest, key_of, keys_of, load
+from npstream.codec.digest import begin, dump, extend, hexdigest, key_of, keyed_draws, keys_of, load
 from npstream.codec.event import ID_MAX_BYTES, EventId
 
 texts = st.text(max_size=ID_MAX_BYTES).filter(lambda text: 0 < len(text.encode()) <= ID_MAX_BYTES)
@@ -57,3 +58,16 @@ def test_a_damaged_running_digest_is_refused() -> None:
     for damaged in (data[:-8], data + bytes(8), b"\x11" + data[1:]):
         with pytest.raises(ValueError, match="running digest is damaged"):
             load(damaged)
+
+
+@settings(deadline=None)
+@given(st.lists(texts, max_size=8), st.integers(0, 2**63 - 1))
+def test_draws_are_digests_of_seed_and_key(found: list[str], seed: int) -> None:
+    """The number of each key is that of hashlib for the seed and the key behind it."""
+    keys = keys_of(found)
+    expected = [
+        int.from_bytes(blake2b(struct.pack("<QQQ", seed, *key), digest_size=16).digest()[:8], "little")
+        for key in keys.tolist()
+    ]
+
+    assert keyed_draws(keys, seed).tolist() == expected

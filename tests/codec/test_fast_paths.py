@@ -237,12 +237,18 @@ def test_many_decisions_have_the_bytes_of_each(found: list[tuple[Any, ...]], tau
     names, *columns = zip(*found, strict=True)
     kinds: list[Any] = [np.int8, np.int8, *[np.float64] * 4, np.int64]
     given: list[Any] = [np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    made = encode_decisions(DecisionColumns._make([names, *given, tau, "1:a"]))
-
-    assert made == [
-        encode_decision(Decision(i, s, REASON_NAMES[r], number(a), number(b), tau, number(c), number(d), n, "1:a"))
-        for i, s, r, a, b, c, d, n in found
+    reviewed = frozenset(row for row, (_, side, *_) in enumerate(found) if side < 0 and row % 2)
+    review = {True: (True, 0.25), False: (False, None)}
+    each = [
+        Decision(
+            i, s, REASON_NAMES[r], number(a), number(b), tau, number(c), number(d), n, "1:a", *review[row in reviewed]
+        )
+        for row, (i, s, r, a, b, c, d, n) in enumerate(found)
     ]
+    made = DecisionColumns._make([names, *given, tau, "1:a", reviewed, 0.25])
+
+    for schema in (None, 7):
+        assert encode_decisions(made, schema) == [encode_decision(one, schema) for one in each]
 
 
 @given(st.lists(floats, max_size=6), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=6))

@@ -32,11 +32,12 @@ def share(
     chunks: Sequence[tuple[bytes, bytes]] = (),
     changes: Sequence[tuple[bytes, bytes]] = (),
     pointer: Pointer | None = None,
+    segments: Sequence[tuple[bytes, bytes | None]] = (),
 ) -> Share:
     """What a partition commits; with chunks the pointer's offset is a hole that the broker must fill."""
     hole = Pointer(offset=2**40, chunks=len(chunks), ring_place=1, next_offset=next_offset, digest="ef" * 16)
     proof = Proof(outputs=len(outputs), chain="ab" * 16, state="cd" * 16)
-    return Share(partition, outputs, Position(next_offset, pointer or hole, proof), chunks, changes)
+    return Share(partition, outputs, Position(next_offset, pointer or hole, proof), chunks, changes, segments)
 
 
 def chunks(count: int, tag: bytes = b"", size: int = 10) -> list[tuple[bytes, bytes]]:

@@ -11,7 +11,14 @@ from tests.contracts.builders import chunks, decision, joined, share, values
 from tests.contracts.places import Place, place_from
 
 SHARES = [
-    share(0, 5, [decision(b"a"), decision(b"dead", Channel.DEAD_LETTERS)], chunks(3), [(b"change", b"tau")]),
+    share(
+        0,
+        5,
+        [decision(b"a"), decision(b"dead", Channel.DEAD_LETTERS)],
+        chunks(3),
+        [(b"change", b"tau")],
+        segments=[(b"segment 7", b"waiting"), (b"segment 2", None)],
+    ),
     share(2, 9, [decision(b"c"), decision(b"d")], chunks(1)),
 ]
 

@@ -63,8 +63,9 @@ def test_a_share_that_cannot_be_written_takes_the_whole_commit_with_it(place: Pl
     joined(broker)
     pointer = broker.commit([share(0, 1, [decision(b"kept")], chunks(1))])[0]
 
+    gone = share(0, 2, [decision(b"gone")], chunks(1), segments=[(b"segment", b"gone")])
     with pytest.raises(NpstreamError):
-        broker.commit([share(0, 2, [decision(b"gone")], chunks(1)), share(PARTITIONS + 5, 1, [decision(b"gone")])])
+        broker.commit([gone, share(PARTITIONS + 5, 1, [decision(b"gone")])])
     broker.abandon()
 
     following = place.broker()

@@ -33,7 +33,7 @@ OF_THE_MODEL: list[tuple[dict[str, Any], str]] = [
     ({"model": {"preset": "paper", "budget": 5}}, "model.budget"),
     ({"model": {"preset": "paper", "charge": "issue"}}, "model.charge"),
     ({"model": {"preset": "external", "d": 0, "one_class": True}}, "model.one_class"),
-    ({"labels": {"buffer_max": 5_000_000}}, "labels.buffer_max"),
+    ({"model": {"d": 29}, "labels": {"buffer_max": 9_000_000}}, "labels.buffer_max"),
     ({"model": {"d": 10_000, "D": 3_000}}, "model.D"),
     ({"start": "2026-13-01T00:00:00Z"}, "start"),
 ]
@@ -98,7 +98,7 @@ def test_a_worker_that_only_its_pod_can_reach_is_refused(host: str) -> None:
         {"kafka": {"options": {"linger.ms": 1, "statistics.interval.ms": 0}}},
         {"kafka": {"security": {"protocol": "SSL", "ca_file": "ca", "cert_file": None, "key_file": None}}},
         {"events": {"format": "f32", "max_bytes": 12}},
-        {"labels": {"buffer_max": largest_buffer()}},
+        {"model": {"d": 29}, "labels": {"buffer_max": largest_buffer()}},
         {"labels": {"expire_events": None, "expire_seconds": 0.5}},
     ],
     ids=json.dumps,

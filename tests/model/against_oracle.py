@@ -11,18 +11,19 @@ import numpy as np
 
 from npstream.model import Model, Op, Params, Reason
 from tests import naive
-from tests.model.streams import Feed, at_once, delayed
+from tests.model.streams import Feed, at_once, delayed, reviewed, sampling_of
 
 SHAPES = ((1, 1), (2, 100), (5, 13), (8, 40), (29, 16))
 _OPS = {Op.SCORE: naive.SCORE, Op.SCORE_LEARN: naive.SCORE_LEARN, Op.LEARN: naive.LEARN, Op.RELEASE: naive.RELEASE}
 
 
 class Case(NamedTuple):
-    """One set of parameters, whether labels come late, and the share of missing values."""
+    """One set of parameters, whether labels come late, the share of missing values, and that of the review sample."""
 
     params: Params
     late: bool = False
     missing: float = 0.0
+    review: float = 0.0
 
 
 class Gap(NamedTuple):
@@ -66,6 +67,11 @@ def cases() -> dict[str, Case]:
         "plus-alarm-rate-one-class": Case(Params(d=2, D=20, tau=0.1, one_class=True, control="alarm_rate"), late=True),
         "plus-alarm-rate-frozen": Case(Params(d=2, D=20, tau=0.1, learning=False, control="alarm_rate")),
         "external-alarm-rate": Case(Params(preset="external", tau=0.05, budget=2, control="alarm_rate"), late=True),
+        "plus-review": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.1),
+        "plus-review-rare": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.01),
+        "plus-review-alarm-rate": Case(Params(d=3, D=20, tau=0.1, control="alarm_rate"), late=True, review=0.1),
+        "external-review": Case(Params(preset="external", tau=0.05, budget=2), late=True, review=0.1),
+        "paper-review": Case(Params(preset="paper", d=3, D=20, tau=0.1), late=True, review=0.1),
         "external": Case(Params(preset="external", tau=0.05)),
         "external-late": Case(Params(preset="external", tau=0.05, charge="issue", budget=2), late=True),
     }
@@ -75,15 +81,18 @@ def cases() -> dict[str, Case]:
 def compare(case: Case, events: int) -> Gap:
     """Kernel and oracle from the same initial weights over the same events."""
     feed = (delayed if case.late else at_once)(case.params, events, seed=7, missing=case.missing)
+    sampling = None
+    if case.review:
+        feed, sampling = reviewed(feed, case.review), sampling_of(case.review, case.params.tau)
     model = Model.create(case.params, stream=3)
-    oracle = naive.Naive(case.params, stream=3)
+    oracle = naive.Naive(case.params, stream=3, review=case.review)
     if case.params.preset != "external":
         start = model.arrays()
         if case.params.numbers:
             oracle.alpha = start["alpha"].T.copy()
         oracle.wc, oracle.ws = start["wc"].copy(), start["ws"].copy()
         oracle.b = float(start["head"][1])
-    got = feed.run(model)
+    got = feed.run(model, sampling=sampling)
     expected = oracle.run(_events(feed))
     differing, largest = 0, 0.0
     for e, row in enumerate(expected):
@@ -93,6 +102,8 @@ def compare(case: Case, events: int) -> Gap:
         asked = (row.score, row.threshold, row.gamma, row.fpr)
         largest = max(largest, *(abs(float(a) - b) for a, b in zip(numbers, asked, strict=True)))
     differing += _counters(model) != _oracle_counters(oracle)
+    if sampling is not None:
+        differing += sampling.labelled[:3].tolist() != list(oracle.sample.values())
     return Gap(len(expected), differing, largest)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.model import Model, Op, Operations, Outcome, Params
+from npstream.model.sampling import CODES, FIRST_REVIEWED, Sampling
 
 Labels = npt.NDArray[np.int8]
 
@@ -21,12 +22,12 @@ class Feed:
         """Those operations."""
         return Operations._make(column[rows] for column in self.operations)
 
-    def run(self, model: Model, *, sizes: list[int] | None = None) -> Outcome:
+    def run(self, model: Model, *, sizes: list[int] | None = None, sampling: Sampling | None = None) -> Outcome:
         """Everything through `model.run`, in pieces of the given sizes (the rest in one)."""
         decided = np.zeros(self.slots, np.int8)
         parts, at = [], 0
         for size in [*(sizes or []), len(self.operations.code)]:
-            parts.append(model.run(self[at : at + size], decided))
+            parts.append(model.run(self[at : at + size], decided, sampling))
             at += size
         return Outcome._make(map(np.concatenate, zip(*parts, strict=True)))
 
@@ -67,6 +68,22 @@ def delayed(params: Params, n: int, seed: int, delay: int = 40, *, missing: floa
     rows = np.array(row)
     codes, slots = np.array(code, np.int8), np.array(slot, np.int32)
     return Feed(Operations(codes, x[rows][:, : params.d], score[rows], y[rows], slots), delay)
+
+
+def reviewed(feed: Feed, share: float) -> Feed:
+    """The same, with a share of what waits in the review sample."""
+    operations = feed.operations
+    chosen = np.random.default_rng(5).random(len(operations.code)) < share
+    waiting = operations.code == Op.SCORE
+    y = np.where(waiting, np.where(chosen, -FIRST_REVIEWED, 0), operations.y).astype(np.int8)
+    return Feed(operations._replace(y=y), feed.slots)
+
+
+def sampling_of(share: float, tau: float) -> Sampling:
+    """What labels count while such a share is reviewed."""
+    weight = np.zeros(CODES)
+    weight[[0, FIRST_REVIEWED]] = 1.0, 1.0 / share
+    return Sampling(weight, np.zeros((CODES, 2), np.int64), max(1.0, tau / share))
 
 
 def _observations(params: Params, n: int, seed: int, missing: float) -> tuple[npt.NDArray[np.float32], Labels]:

@@ -103,7 +103,7 @@ class Compiled:
     def restore(self) -> None:
         """Through a snapshot: observations may lie elsewhere afterwards."""
         tenants = [self._tenants[slot] for slot in slots_of(self.pending.buffer.entries).tolist()]
-        self.pending = Pending.load(self.config, self.d, self.pending.dump())
+        self.pending = Pending.load(self.config, self.d, self.pending.dump(), {})
         self._tenants = dict(zip(slots_of(self.pending.buffer.entries).tolist(), tenants, strict=True))
 
     def _ids(self) -> list[bytes]:

@@ -1,14 +1,17 @@
 """Confidence intervals against published values and against the exact binomial distribution."""
 
+import math
+from collections import Counter
 from fractions import Fraction
 from math import comb
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.report.intervals import binomial_tail, clopper_pearson, incomplete_beta, wilson
+from npstream.report.intervals import binomial_tail, clopper_pearson, incomplete_beta, sampled, wilson
 
 
 def exact_tail(k: int, n: int, p: Fraction) -> Fraction:
@@ -80,3 +83,34 @@ def test_impossible_arguments_are_refused(k: int, n: int, confidence: float) -> 
     for interval in (wilson, clopper_pearson):
         with pytest.raises(ValueError, match="must lie in"):
             interval(k, n, confidence)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 40), (40, 40), (7, 1000)])
+def test_with_everything_looked_at_the_sample_is_a_count(k: int, n: int) -> None:
+    """Where each miss is found for sure the interval is Wilson's."""
+    value, ends = sampled(k, [(n - k, 1.0)])
+
+    assert value == k / n
+    assert ends == pytest.approx(wilson(k, n))
+
+
+def test_the_interval_of_a_sample_holds_what_it_promises() -> None:
+    """Over many draws of hits and found misses the interval covers the truth in 95% of them, give or take."""
+    rng = np.random.default_rng(4)
+    hits, found = rng.poisson(30, 4000), rng.poisson(0.01 * 3000, 4000)
+    covered = Counter(
+        low <= 30 / 3030 <= high
+        for _, (low, high) in (sampled(int(h), [(int(f), 0.01)]) for h, f in zip(hits, found, strict=True))
+    )
+
+    assert 0.93 < covered[True] / 4000 < 0.975
+
+
+def test_the_interval_without_a_sample_is_open_where_nothing_is_known() -> None:
+    """No label at all: anything may be; hits alone: the lower end knows how few misses would have been seen."""
+    value, ends = sampled(0, [])
+    assert math.isnan(value)
+    assert ends == (0.0, 1.0)
+    value, (low, high) = sampled(20, [(0, 0.01)])
+    assert (value, high) == (1.0, 1.0)
+    assert low < 0.1

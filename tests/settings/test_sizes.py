@@ -6,7 +6,7 @@ import pytest
 from npstream.codec.snapshot import encode_snapshot
 from npstream.partition import PartitionProcessor
 from npstream.records import Record
-from npstream.settings import SNAPSHOT_MAX_BYTES, from_mapping, sizes
+from npstream.settings import BUFFER_MAX_BYTES, from_mapping, sizes
 from tests.settings.builders import mapping, problems
 
 
@@ -21,11 +21,12 @@ def test_a_full_partition_fits_the_computed_sizes(d: int, units: int, waiting: i
     processor.process([Record(i, 1000 + i, b"key", row.tobytes()) for i, row in enumerate(x)])
     reported = sizes(settings)
 
-    actual = len(encode_snapshot(processor.snapshot()))
+    actual = max(len(encode_snapshot(processor.checkpoint(0, 0, 4)[0])) for _ in range(2))
 
     assert len(processor.pending) == waiting
     assert reported.state == len(processor.model.to_bytes())
-    assert reported.state + reported.buffer < actual <= reported.snapshot
+    assert reported.buffer == waiting * (33 + 4 * d)
+    assert reported.state < actual <= reported.snapshot
 
 
 @pytest.mark.parametrize("preset", ["paper", "external"])
@@ -40,8 +41,8 @@ def test_every_preset_has_a_size(preset: str) -> None:
 
 def largest_buffer() -> int:
     """The number that the refusal of a larger one names."""
-    (problem,) = problems(mapping(labels={"buffer_max": 5_000_000}))
-    assert problem.startswith("labels.buffer_max: 5000000 observations: a snapshot would take 21")
+    (problem,) = problems(mapping(model={"d": 29}, labels={"buffer_max": 9_000_000}))
+    assert problem.startswith("labels.buffer_max: 9000000 observations would take ")
     return int(problem.rpartition("lower it to ")[2].split()[0])
 
 
@@ -49,9 +50,9 @@ def test_too_large_a_buffer_is_refused_and_the_largest_one_named() -> None:
     """The refusal says the size and a number that works."""
     most = largest_buffer()
 
-    accepted = sizes(from_mapping(mapping(labels={"buffer_max": most})))
-    assert SNAPSHOT_MAX_BYTES - 100 < accepted.snapshot <= SNAPSHOT_MAX_BYTES
-    assert len(problems(mapping(labels={"buffer_max": most + 1}))) == 1
+    accepted = sizes(from_mapping(mapping(model={"d": 29}, labels={"buffer_max": most})))
+    assert BUFFER_MAX_BYTES - 150 < accepted.buffer <= BUFFER_MAX_BYTES
+    assert len(problems(mapping(model={"d": 29}, labels={"buffer_max": most + 1}))) == 1
 
 
 @pytest.mark.parametrize("units", [3_000, 100_000])

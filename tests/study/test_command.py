@@ -38,6 +38,7 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
         ("stress", 0),
         ("delays", 0),
         ("inputs", 0),
+        ("desk", 0),
         ("banana", 4),
         ("large", 4),
         ("table", 0),
@@ -179,7 +180,7 @@ def test_mistakes_get_advice(
 
 def test_help_of_every_command_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     """Each study shows one call that can be copied."""
-    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays", "inputs"):
+    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays", "inputs", "desk"):
         code, out, _ = run(capsys, command, "--help")
         assert code == OK
         assert f"npstream experiment {command}" in out.split("Example:")[1]

@@ -15,6 +15,7 @@ _TRANSACTION = ("begin", *STOP_POINTS)
 _HITS = {
     "after_poll": (20, 120),
     "produce": (50, 1500),
+    "segment": (2, 40),
     "mid_snapshot": (2, 8),
     "after_flush": (2, 8),
     "in_flight": (1, 3),

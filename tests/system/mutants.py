@@ -279,6 +279,45 @@ def _snapshot_outside_the_transaction() -> None:
     _replace(send, (Publisher, "_send_checkpoint"))
 
 
+def _segments_outside_the_transaction() -> None:
+    from confluent_kafka import Producer
+
+    from npstream.kafka.transaction import Publisher
+    from npstream.records import Channel
+
+    honest = Publisher._send
+
+    def send(self: Any, share: Any) -> Any:
+        plain = Producer({"bootstrap.servers": self._config.bootstrap})
+        for key, value in share.segments:
+            plain.produce(self._names[Channel.CHECKPOINTS], value, key, share.partition)
+        plain.flush(10.0)
+        return honest(self, replace(share, segments=()))
+
+    _replace(send, (Publisher, "_send"))
+
+
+def _segments_removed_at_once() -> None:
+    from npstream.partition.segments import SegmentIndex
+
+    honest = SegmentIndex.lay_out
+    _replace(lambda self, numbers, parked, keep: honest(self, numbers, parked, 0), (SegmentIndex, "lay_out"))
+
+
+def _segments_forget_who_left() -> None:
+    import numpy as np
+
+    from npstream.partition.segments import SegmentIndex
+
+    honest = SegmentIndex.load
+
+    def load(size: int, snapshots: int, blobs: Any) -> Any:
+        made, waits = honest(size, snapshots, blobs)
+        return made, {number: np.ones_like(places) for number, places in waits.items()}
+
+    _replace(load, (SegmentIndex, "load"))
+
+
 def _decisions_outside_the_transaction() -> None:
     from confluent_kafka import Producer
 
@@ -473,6 +512,7 @@ def _merges_without_end() -> None:
 
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _FAST_CODEC = "tests/codec/test_fast_paths.py"
+_SEGMENTS = "tests/partition/test_segments.py"
 _FAULTS = "tests/kafka/test_faults.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
@@ -553,6 +593,24 @@ MUTANTS = {
         _snapshot_outside_the_transaction,
         f"{_FAILED}[kafka]",
         "assert",
+    ),
+    "segments_outside_the_transaction": Mutant(
+        "segments of waiting observations are sent by a producer of their own",
+        _segments_outside_the_transaction,
+        f"{_FAILED}[kafka]",
+        "assert",
+    ),
+    "segments_removed_at_once": Mutant(
+        "a segment is removed though a kept snapshot still names it",
+        _segments_removed_at_once,
+        f"{_SEGMENTS}::test_a_state_in_segments_is_the_state_in_one_piece",
+        "assert",
+    ),
+    "segments_forget_who_left": Mutant(
+        "a restore takes all entries of a segment for waiting",
+        _segments_forget_who_left,
+        f"{_SEGMENTS}::test_a_state_in_segments_is_the_state_in_one_piece",
+        "lacks observations|assert",
     ),
     "decisions_outside_the_transaction": Mutant(
         "decisions are sent by a producer of their own",

@@ -24,12 +24,15 @@ from npstream.errors import NpstreamError
 from npstream.kafka import KafkaBroker, KafkaLog
 from npstream.model import Model
 from npstream.observe import Observer
+from npstream.partition import segments
 from npstream.port import Broker, Log
 from npstream.worker import Cadence, Limits, Origin, Worker
 from tests.system import mutants
 from tests.system.spec import WorkerSpec
 
 _PR_SET_PDEATHSIG = 1
+_SEGMENT_ENTRIES = 40
+"""Some of the observations that wait: so that segments are written, named and removed throughout a run."""
 
 
 def main(path: Path) -> int:
@@ -40,6 +43,7 @@ def main(path: Path) -> int:
     _log_json()
     spec = WorkerSpec.from_json(path.read_bytes())
     chunks.CHUNK_MAX_BYTES = spec.chunk_bytes
+    segments.ENTRIES_MAX = _SEGMENT_ENTRIES
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     log = structlog.get_logger("system")

@@ -139,8 +139,10 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- $max := int64 .rules.snapshot.max -}}
 {{- if gt $directions $max }}
 - settings.model.D: {{ $model.D }} units of {{ $d }} features: a snapshot may have {{ div $max 1048576 }} MB; lower D or d
-{{- else if gt (add $directions (mul $waiting $each)) $max }}
-- settings.labels.buffer_max: {{ $waiting }} observations of {{ $d }} features: a snapshot may have {{ div $max 1048576 }} MB; lower it to {{ div (sub $max $directions) $each }} or less
+{{- end -}}
+{{- $room := int64 .rules.snapshot.buffer_max -}}
+{{- if gt (mul $waiting $each) $room }}
+- settings.labels.buffer_max: {{ $waiting }} observations of {{ $d }} features: they may take {{ div $room 1048576 }} MB; lower it to {{ div $room $each }} or less
 {{- end -}}
 {{- end -}}
 

@@ -1,0 +1,44 @@
+"""What a label counts when only some observations are looked at: all alarms, and a random sample of the others.
+
+The published decision of a waiting observation has a code: 1 is an alarm, -1 none
+and not in the sample, -2 and below none but to be reviewed, one code for each share
+of reviews that was ever in force. A label counts 1 on an alarm and 1/p on a reviewed
+observation, p being the share when it was decided. On any other it counts nothing in
+rates, threshold and budget: who looked at it had a reason to.
+
+The gradient of `plus` takes all labels: a reviewed non-target counts 1/p, at most 20,
+everything else 1. Targets of the sample too: missed ones are reported by others as
+well, and a mistaken verdict that counts twenty times drowns the few true ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from npstream.arrays import Floats, Ints
+
+CODES = 128
+"""As many as an int8 has below zero."""
+ALARMED, AT_ONCE, FIRST_REVIEWED = range(3)
+"""Rows of `Sampling.labelled`: alarms; others whose label came with them; those reviewed, by minus their code."""
+NON_TARGETS, TARGETS = range(2)
+"""Its columns."""
+
+GRADIENT_MAX = 20.0
+"""Most that one non-target counts in the gradient."""
+
+
+class Sampling(NamedTuple):
+    """`weight` float64[CODES] of a label by minus its code, [1] for what is not in the sample.
+
+    `labelled` int64[CODES, 2] counts labels of the sample. `pace` slows the threshold where one label counts much.
+    """
+
+    weight: Floats
+    labelled: Ints
+    pace: float
+
+
+def no_sample() -> Sampling:
+    """Every label counts one."""
+    return Sampling(np.ones(CODES), np.zeros((CODES, 2), np.int64), 1.0)

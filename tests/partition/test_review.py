@@ -1,0 +1,196 @@
+"""The review sample: who is in it, what its labels count, and what they say of all observations."""
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from npstream.codec.decisions import Decision, decode_decision
+from npstream.codec.digest import keys_of
+from npstream.codec.snapshot import decode_snapshot, encode_snapshot
+from npstream.errors import SettingsError
+from npstream.model import Params
+from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
+from npstream.partition.review import ReviewSample
+from npstream.records import Record, SampleLabels
+from npstream.report.intervals import sampled
+from tests.partition.builders import D, config, point, processor, record, split
+
+
+def reviewing(share: float, **params: Any) -> PartitionConfig:
+    """A model whose waiting observations are reviewed by this share."""
+    chosen = Params.from_dict({"d": D, "D": 8, "tau": 0.1, "budget": 5.0, "control": "alarm_rate"} | params)
+    return config(params=chosen, labels=LabelConfig(buffer_max=4000, review=share))
+
+
+def observations(n: int, seed: int = 0, first: int = 0) -> list[Record]:
+    """Events without a label; `e0`, `e1`, ... are their ids."""
+    rng = np.random.default_rng(seed)
+    return [record(i, {"id": f"e{i}", "x": point(rng, -1)}) for i in range(first, first + n)]
+
+
+def labels(ids: list[str], y: int, offset: int) -> list[Record]:
+    """A label for each id."""
+    return [record(offset + i, {"id": each, "y": y}) for i, each in enumerate(ids)]
+
+
+def decided(machine: PartitionProcessor, records: list[Record], size: int = 10_000) -> list[Decision]:
+    """What is published for these records, in batches."""
+    return [decode_decision(o.value) for part in split(records, size) for o in machine.process(part).outputs]
+
+
+def test_a_random_share_without_alarm_asks_for_a_review() -> None:
+    """Near the share asked for, with its probability in the decision, and never an alarm."""
+    found = decided(processor(reviewing(0.2)), observations(3000))
+    asked = [each for each in found if each.review]
+
+    assert len(asked) / sum(each.decision < 0 for each in found) == pytest.approx(0.2, abs=0.03)
+    assert {(each.decision, each.review_probability) for each in asked} == {(-1, 0.2)}
+    assert all(each.review_probability is None for each in found if not each.review)
+
+
+def test_the_sample_follows_from_id_and_seed_alone() -> None:
+    """The same ids in any order and batching, other ids under another seed."""
+    chosen = []
+    for seed, size in ((0, 10_000), (0, 7), (1, 10_000)):
+        found = decided(processor(reviewing(0.2, seed=seed)), observations(1000), size)
+        sample = ReviewSample()
+        sample.adopt(0.2, seed, 0.1)
+        codes = sample.codes_of(keys_of([each.id for each in found]))
+        chosen.append({each.id for each, code in zip(found, codes, strict=True) if code})
+        assert {each.id for each in found if each.review} == {
+            each.id for each in found if each.decision < 0 and each.id in chosen[-1]
+        }
+
+    assert chosen[0] == chosen[1]
+    assert len(chosen[0] & chosen[2]) < 0.5 * len(chosen[0])
+
+
+def test_without_a_sample_nothing_is_added() -> None:
+    """Decisions have no further field and the snapshot no further state."""
+    machine = processor(config())
+    outputs = machine.process(observations(50)).outputs
+
+    assert all(output.value is not None and b"review" not in output.value for output in outputs)
+    assert "review" not in machine.snapshot().meta
+    assert machine.review.labels() is None
+
+
+@pytest.mark.parametrize("control", ["fpr", "alarm_rate"])
+@pytest.mark.parametrize("size", [1, 7, 500])
+def test_batches_and_restores_leave_no_trace(control: str, size: int) -> None:
+    """Outputs and snapshot bytes are those of one batch, also through a snapshot after every batch."""
+    records = observations(400)
+    ids = [f"e{i}" for i in range(0, 400, 3)]
+    records += labels(ids, -1, 400) + observations(200, seed=1, first=1000) + labels(["e1001", "e1002"], 1, 2000)
+    whole, parts = processor(reviewing(0.3, control=control)), processor(reviewing(0.3, control=control))
+    expected = whole.process(records).outputs
+    found = []
+    for part in split(records, size):
+        found += parts.process(part).outputs
+        parts = PartitionProcessor.from_snapshot(decode_snapshot(encode_snapshot(parts.snapshot())))
+
+    assert found == expected
+    assert encode_snapshot(parts.snapshot()) == encode_snapshot(whole.snapshot())
+    assert parts.review.labels() == whole.review.labels()
+
+
+def test_what_a_label_counts() -> None:
+    """One on an alarm, 1/share on a reviewed observation, nothing in the sample's rates on any other."""
+    machine = processor(reviewing(0.25))
+    found = decided(machine, observations(1000))
+    kinds = {
+        "alarm": [str(each.id) for each in found if each.decision > 0],
+        "reviewed": [str(each.id) for each in found if each.review],
+        "other": [str(each.id) for each in found if each.decision < 0 and not each.review],
+    }
+    offset = 1000
+    for ids, y in ((kinds["alarm"], -1), (kinds["reviewed"], -1), (kinds["other"][:200], 1)):
+        machine.process(labels(ids, y, offset))
+        offset += len(ids)
+    sample = machine.review.labels()
+
+    assert sample is not None
+    reviewed = ((0, 1.0), (len(kinds["reviewed"]), 0.25))
+    assert sample == SampleLabels(len(kinds["alarm"]), 0, reviewed, ((0, 1.0), (0, 0.25)))
+    assert machine.model.positives == 200  # learned from and counted, but not as a sample of anything
+    fpr, (low, high) = sampled(sample.false_alarms, sample.other_non_targets)
+    truth = len(kinds["alarm"]) / 1000
+    assert low < truth < high
+    assert fpr == pytest.approx(truth, rel=0.2)
+
+
+def test_an_observation_keeps_the_probability_it_was_decided_under() -> None:
+    """The share is changed while it waits: its label still counts by the old one."""
+    machine = processor(reviewing(0.5))
+    before = [str(each.id) for each in decided(machine, observations(100)) if each.review]
+    machine.reconfigure(reviewing(0.1))
+    machine = PartitionProcessor.from_snapshot(machine.snapshot())
+    after = [str(each.id) for each in decided(machine, observations(300, first=500)) if each.review]
+    machine.process(labels(before + after, -1, 900))
+    sample = machine.review.labels()
+
+    assert sample is not None
+    assert sample.other_non_targets == ((0, 1.0), (len(before), 0.5), (len(after), 0.1))
+    machine.reconfigure(reviewing(0.0))
+    assert not any(each.review for each in decided(machine, observations(100, first=2000)))
+
+
+def test_too_many_different_shares_are_refused() -> None:
+    """There is room for 126; one that was in force before may come back."""
+    sample = ReviewSample()
+    for k in range(126):
+        sample.adopt((k + 1) / 1000, 0, 0.1)
+    with pytest.raises(SettingsError, match="use an earlier one"):
+        sample.adopt(0.9, 0, 0.1)
+    sample.adopt(0.001, 0, 0.1)
+
+    assert len(sample.shares) == 126
+
+
+def desk(share: float, seed: int, n: int = 6000) -> tuple[PartitionProcessor, float]:
+    """A stream of non-targets of which only alarms and the sample are labelled, at once; and the true rate."""
+    machine = processor(reviewing(share))
+    alarms, offset = 0, 0
+    rng = np.random.default_rng(seed)
+    for begin in range(0, n, 100):
+        events = [record(offset + i, {"id": f"e{begin + i}", "x": point(rng, -1)}) for i in range(100)]
+        found = decided(machine, events)
+        looked_at = [str(each.id) for each in found if each.decision > 0 or each.review]
+        alarms += sum(each.decision > 0 for each in found)
+        machine.process(labels(looked_at, -1, offset + 100))
+        offset += 100 + len(looked_at)
+    return machine, alarms / n
+
+
+def test_rates_are_right_though_only_alarms_and_the_sample_are_looked_at() -> None:
+    """The interval covers the truth in nearly every run; the plain rate is far from it in all."""
+    covered = 0
+    for seed in range(12):
+        machine, truth = desk(0.05, seed)
+        sample = machine.review.labels()
+        assert sample is not None
+        _, (low, high) = sampled(sample.false_alarms, sample.other_non_targets)
+        covered += low <= truth <= high
+        assert machine.model.false_alarms / machine.model.negatives > 3 * truth
+
+    assert covered >= 10
+
+
+def test_a_damaged_sample_is_refused() -> None:
+    """State that no run could have left is not taken."""
+    sample = ReviewSample()
+    sample.adopt(0.1, 0, 0.1)
+    good = sample.dump()
+    damages: list[dict[str, Any]] = [
+        {"shares": []},
+        {"shares": [2.0]},
+        {"labelled": [[0, 0]]},
+        {"labelled": [[0, 0], [0, 0], [-1, 0]]},
+    ]
+    for bad in damages:
+        with pytest.raises(ValueError, match="review sample"):
+            ReviewSample.load(good | bad)
+
+    assert ReviewSample.load(orjson.loads(orjson.dumps(good))).dump() == good
