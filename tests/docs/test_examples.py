@@ -15,7 +15,7 @@ _PYTHON = [(page, block) for page in PAGES for block in blocks(page, "python")]
 LOCAL = [line for line in commands(README, "npstream") if ON_KAFKA not in line]
 OTHERS = [page for page in PAGES if page != README and commands(page, "npstream")]
 # What the pages only speak of: it needs a broker of its own, or minutes.
-NOT_RUN = {"bench"}
+NOT_RUN = {"bench", "route-labels"}
 
 
 @pytest.mark.parametrize(("page", "block"), _PYTHON, ids=lambda value: "" if isinstance(value, str) else name_of(value))

@@ -50,7 +50,8 @@ class Embedded:
         path = folder / "log.db"
         create_topics(path, TOPICS, 1)
         self.log: Log = EmbeddedLog(path, TOPICS)
-        settings = {"embedded": {"path": str(path)}, "topics": asdict(TOPICS), **common()}
+        topics = {name: topic for name, topic in asdict(TOPICS).items() if topic is not None}
+        settings = {"embedded": {"path": str(path)}, "topics": topics, **common()}
         self.worker = WorkerCommand(folder, "worker", settings)
 
 
