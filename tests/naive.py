@@ -176,7 +176,8 @@ class Gate:
     def charge(self, alarm: bool, weight: float = 1.0) -> None:
         """The bucket fills by one with an alarm, and empties by tau with each observation that counts."""
         floor = -math.inf if self.params.preset == "paper" else -self.params.budget
-        self.bucket = max(floor, self.bucket + weight * (alarm - self.params.tau))
+        # In this order: budgets and alarms are whole numbers, so that ties are common, and the last bit decides them.
+        self.bucket = max(floor, self.bucket + weight * alarm - weight * self.params.tau)
 
     def track(self, score: float, weight: float = 1.0, pace: float = 1.0) -> None:
         """q follows the (1 - m tau) quantile of the scores, m = 0.97 where all budget is unspent, else less."""
