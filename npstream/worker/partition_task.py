@@ -205,11 +205,10 @@ class PartitionTask:
             position = Position(processor.next_offset, pointer, processor.proof(), self._labels)
             return Share(processor.partition, tuple(outputs), position)
         self._saved_at, self._saved_offset = now, processor.next_offset
-        self._labels = None if processor.next_label is None else LabelPosition(processor.next_label)
-        if pointer is None:
-            return checkpoint_share(processor, outputs, ring_place=0, after=0, keep=keep)
-        ring_place = (pointer.ring_place + 1) % keep
-        return checkpoint_share(processor, outputs, ring_place, after=pointer.offset, keep=keep)
+        ring_place, after = (0, 0) if pointer is None else ((pointer.ring_place + 1) % keep, pointer.offset)
+        share = checkpoint_share(processor, outputs, ring_place, after, keep)
+        self._labels = share.position.labels
+        return share
 
     def _has_many_merges(self, pointer: Pointer) -> bool:
         """Whether the merges since the newest snapshot would soon not fit the committed position any more."""

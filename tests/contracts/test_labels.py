@@ -1,4 +1,4 @@
-"""Both brokers read labels beside the events: from where they are told, never further, and bounded."""
+"""Both brokers read labels beside the events: from where they are asked to, never further, and bounded."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
+from npstream.errors import Retryable
 from npstream.partition import PartitionConfig
 from npstream.port import Broker, FinishCommit, Log
 from npstream.records import Channel, Headers, Record, Share, Topics
@@ -16,6 +17,20 @@ from npstream.worker import Cadence, Limits, Origin, Worker
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 Published = list[tuple[bytes | None, bytes | None, Headers, int]]
+
+
+class Plan:
+    """Counts calls over all sessions of one run."""
+
+    def __init__(self, fail_at: Sequence[int]) -> None:
+        self._fail_at = set(fail_at)
+        self.calls = 0
+
+    def step(self) -> None:
+        """Count a call. Raises `Retryable` when it is one that fails."""
+        self.calls += 1
+        if self.calls in self._fail_at:
+            raise Retryable(f"injected at call {self.calls}")
 
 
 class Impatient(threading.Event):

@@ -10,7 +10,7 @@ import pytest
 from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.codec.position import encode_position
 from npstream.embedded import EmbeddedStateReader
-from npstream.errors import Fatal, Retryable
+from npstream.errors import Fatal
 from npstream.history.audit import audit
 from npstream.history.rebuild import read_past
 from npstream.partition import PartitionConfig
@@ -20,7 +20,7 @@ from npstream.testing import MortalBroker
 from npstream.worker import Cadence
 from tests.embedded import retention
 from tests.partition.builders import config, processor, two_topics, with_labels_topic
-from tests.worker.bench import Bench, PowerCut
+from tests.worker.bench import Bench, Plan, PowerCut
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints", "labels")
 PUBLISHED = (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -82,19 +82,6 @@ def position_of(bench: Bench, partition: int = 0) -> Position | None:
     """What is committed."""
     with closing(EmbeddedStateReader(bench.path, bench.topics, "g")) as state:
         return state.committed(partition)
-
-
-class Plan:
-    """Counts calls over all sessions of one run."""
-
-    def __init__(self, fail_at: Sequence[int]) -> None:
-        self._fail_at = set(fail_at)
-        self.calls = 0
-
-    def step(self) -> None:
-        self.calls += 1
-        if self.calls in self._fail_at:
-            raise Retryable(f"injected at call {self.calls}")
 
 
 def test_an_undisturbed_run_publishes_its_merge(tmp_path: Path) -> None:

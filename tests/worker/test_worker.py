@@ -11,27 +11,14 @@ from npstream.codec.changes import decode_change
 from npstream.codec.chunks import ChangeKey, ChunkKey, join, parse_key, split
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.embedded import EmbeddedLog
-from npstream.errors import Fatal, Retryable, SettingsError
+from npstream.errors import Fatal, SettingsError
 from npstream.model import Model, Params
 from npstream.partition import PartitionProcessor
 from npstream.records import Channel, KeyValue, Record
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence
 from tests.partition.builders import config, labelled, mixed, processor, record
-from tests.worker.bench import TOPICS, Bench, PowerCut, Published
-
-
-class Plan:
-    """Counts calls over all sessions of one run."""
-
-    def __init__(self, fail_at: Sequence[int]) -> None:
-        self._fail_at = set(fail_at)
-        self.calls = 0
-
-    def step(self) -> None:
-        self.calls += 1
-        if self.calls in self._fail_at:
-            raise Retryable(f"injected at call {self.calls}")
+from tests.worker.bench import TOPICS, Bench, Plan, PowerCut, Published
 
 
 def oracle(records: list[Record]) -> Published:
