@@ -36,12 +36,14 @@ class Kept:
 class History:
     """What still counts, each in order of input offsets; `resets` in the order they happened.
 
-    The last of several snapshots at one offset is the one that counts.
+    The last of several snapshots at one offset is the one that counts. `incomplete` are the
+    offsets of those that are there and whose segments are not.
     """
 
     snapshots: tuple[Kept, ...] = ()
     changes: tuple[Change, ...] = ()
     resets: tuple[Reset, ...] = ()
+    incomplete: tuple[int, ...] = ()
 
     @property
     def newest(self) -> Kept | None:
@@ -67,8 +69,15 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
     owner = (group, topic, partition)
     newest = {record.key: record for record in records}
     found: list[tuple[int, Kept | Change | Reset]] = []
+    incomplete: list[int] = []
     for first, chunks in gather(newest.values()).items():
-        if first[:3] == owner and (snapshot := _try_whole(decode_snapshot(join(chunks)), newest)) is not None:
+        if first[:3] != owner:
+            continue
+        bare = decode_snapshot(join(chunks))
+        snapshot = _try_whole(bare, newest)
+        if snapshot is None:
+            incomplete.append(bare.next_offset)
+        else:
             found.append((chunks[0].offset, Kept(snapshot, chunks[0].offset, len(chunks))))
     for record in newest.values():
         key = parse_key(record.key)
@@ -76,7 +85,8 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
             found.append((record.offset, decode_change(record)))
         elif isinstance(key, ResetKey) and key[:3] == owner:
             found.append((record.offset, decode_reset(record)))
-    return _in_log_order([item for _, item in sorted(found, key=lambda pair: pair[0])])
+    history = _in_log_order([item for _, item in sorted(found, key=lambda pair: pair[0])])
+    return replace(history, incomplete=tuple(sorted(incomplete)))
 
 
 def _try_whole(snapshot: Snapshot, newest: Mapping[bytes, KeyValue]) -> Snapshot | None:

@@ -6,12 +6,12 @@ recomputed state must also match the committed proof, which catches an edited
 event that no decision has followed yet.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from npstream.errors import UsageError
+from npstream.history.coverage import Coverage, Superseded, superseded
 from npstream.history.published import Published, event_offset, published
-from npstream.history.rebuild import Past, Walk, first_reachable, start_before, steps
+from npstream.history.rebuild import Past, Walk, start_before, steps
 from npstream.records import Channel, Headers, Output, Position
 
 RecordContent = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
@@ -33,48 +33,40 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One partition's range: how many records there had to be, how many were equal, and the first difference.
+    """One partition's audit: how many records there had to be, how many were equal, and the first difference.
 
-    `origin` is the offset the state was recomputed from. `proof` says whether the
+    `origin` is the offset the state was recomputed from, None when nothing was. `proof` says whether the
     committed digests were reproduced, None when the range does not end there.
     """
 
     partition: int
-    begin: int
-    end: int
-    origin: int
-    decisions: int
-    dead_letters: int
-    reproduced: int
-    changes: int
-    proof: bool | None
-    difference: Difference | None
+    coverage: Coverage
+    superseded: tuple[Superseded, ...]
+    origin: int | None = None
+    decisions: int = 0
+    dead_letters: int = 0
+    reproduced: int = 0
+    changes: int = 0
+    proof: bool | None = None
+    difference: Difference | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether everything is what it must be."""
+        """Whether everything that was recomputed is what it must be."""
         return self.difference is None and self.proof is not False
 
 
 def audit(
-    past: Past,
-    begin: int,
-    end: int,
-    position: Position | None,
-    progress: Callable[[int], None] = lambda records: None,
+    past: Past, coverage: Coverage, position: Position | None, progress: Callable[[int], None] = lambda records: None
 ) -> Verdict:
-    """Audit what was published for the input offsets from `begin` to `end`, which must have been decided.
-
-    Raises `UsageError` when the state before `begin` cannot be recomputed.
-    """
-    if past.history.resets and past.history.resets[-1].starts_over and begin < past.history.resets[-1].to:
-        raise UsageError(
-            f"{past.name}: what was decided before offset {past.history.resets[-1].to} ended with a reset; "
-            f"audit from there on (--from {past.history.resets[-1].to})"
-        )
+    """Audit what was published for the input offsets that can be recomputed."""
+    begin, end = coverage.begin, coverage.end
+    given_up = superseded(past)
+    if coverage.is_empty:
+        return Verdict(past.partition, coverage, given_up)
     walk = start_before(past, begin)
     origin = walk.processor.next_offset
-    compare = compare_on_the_way(past, walk, begin, end, progress)
+    compare = compare_on_the_way(past, walk, begin, end, progress, coverage.kept_from)
     proof = None
     if position is not None and position.next_offset == end and compare.difference is None and walk.halted is None:
         proof = walk.processor.proof() == position.proof
@@ -82,8 +74,8 @@ def audit(
     counts = compare.counts
     return Verdict(
         partition=past.partition,
-        begin=begin,
-        end=end,
+        coverage=coverage,
+        superseded=given_up,
         origin=origin,
         decisions=counts[Channel.DECISIONS],
         dead_letters=counts[Channel.DEAD_LETTERS],
@@ -95,10 +87,18 @@ def audit(
 
 
 def compare_on_the_way(
-    past: Past, walk: Walk, begin: int, end: int, progress: Callable[[int], None] = lambda records: None
+    past: Past,
+    walk: Walk,
+    begin: int,
+    end: int,
+    progress: Callable[[int], None] = lambda records: None,
+    kept_from: Mapping[Channel, int] | None = None,
 ) -> "Comparison":
-    """Walk to `end` and compare what was published for offsets from `begin` on; stops at the first difference."""
-    compare = Comparison(past, begin, end)
+    """Walk to `end` and compare what was published for offsets from `begin` on; stops at the first difference.
+
+    `kept_from` are the input offsets before which retention has taken outputs.
+    """
+    compare = Comparison(past, begin, end, kept_from or {})
     for outputs in steps(past, walk, end):
         compare.take(outputs)
         progress(len(outputs))
@@ -111,10 +111,11 @@ def compare_on_the_way(
 class Comparison:
     """Expected outputs beside published ones, one after another, until the first difference."""
 
-    def __init__(self, past: Past, begin: int, end: int) -> None:
-        self._begin, self._end = begin, end
+    def __init__(self, past: Past, begin: int, end: int, kept_from: Mapping[Channel, int]) -> None:
+        self._end = end
+        self._begin = {channel: max(begin, kept_from.get(channel, 0)) for channel in _CHANNELS}
         self._found: dict[Channel, Iterator[Published]] = {
-            channel: published(past.log, channel, past.partition, begin, end, past.history.resets)
+            channel: published(past.log, channel, past.partition, self._begin[channel], end, past.history.resets)
             for channel in _CHANNELS
         }
         self.counts = dict.fromkeys(_CHANNELS, 0)
@@ -125,7 +126,7 @@ class Comparison:
         """The next expected outputs."""
         for output in outputs:
             offset = event_offset(output.headers)
-            if not self._begin <= offset < self._end:
+            if not self._begin[output.channel] <= offset < self._end:
                 continue
             self.counts[output.channel] += 1
             self._compare(output, offset, next(self._found[output.channel], None))
@@ -135,7 +136,7 @@ class Comparison:
     def _compare(self, output: Output, offset: int, found: Published | None) -> None:
         expected = _plain(output.key, output.value, output.headers, output.timestamp_ms)
         if found is None or found.event_offset > offset:
-            self.difference = Difference(output.channel, offset, "is missing", expected, None)
+            self.difference = Difference(output.channel, offset, _missing(found), expected, None)
             return
         record = found.record
         got = _plain(record.key, record.value, record.headers, record.timestamp_ms)
@@ -161,19 +162,19 @@ def _unasked(channel: Channel, found: Published) -> Difference:
     return Difference(channel, found.event_offset, f"(log offset {record.offset}) {what}", None, got)
 
 
+def _missing(following: Published | None) -> str:
+    """A missing record, and how many are: retention takes the oldest only, so it was not retention."""
+    until = "nothing is there after it" if following is None else f"the next one is for {following.event_offset}"
+    return (
+        f"is missing; {until}. Retention has not taken it: somebody deleted records, or deleted the topic and created "
+        "it again"
+    )
+
+
 def _what(expected: RecordContent, got: RecordContent) -> str:
     names = ("key", "value", "headers", "timestamp")
     differing = [name for name, a, b in zip(names, expected, got, strict=True) if a != b]
     return f"has another {' and '.join(differing)}"
-
-
-def earliest(past: Past) -> int:
-    """The first input offset that can be audited: its state can be recomputed and its decision is still there."""
-    first = first_reachable(past)
-    ends = past.log.ends(Channel.DECISIONS, past.partition)
-    oldest = next(past.log.read(Channel.DECISIONS, past.partition, ends.begin, ends.stable), None)
-    # A topic that has lost its first records to retention begins with the decision on a later event.
-    return first if ends.begin == 0 or oldest is None else max(first, event_offset(oldest.headers))
 
 
 def _plain(key: bytes | None, value: bytes | None, headers: Headers, timestamp_ms: int) -> RecordContent:

@@ -29,12 +29,18 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pass:
-    """A run of records in the order of the input: log offsets, and the input offsets that count in it."""
+class Pass:
+    """A run of records in the order of the input, from log offset `begin` to `end`.
+
+    `first` is the lowest input offset that can be in it. Input offsets from `below` on were decided again later.
+    `reset` is the one that it came after, if any.
+    """
 
     begin: int
     end: int
+    first: int
     below: int
+    reset: Reset | None = None
 
 
 def event_offset(headers: Headers) -> int:
@@ -60,44 +66,47 @@ def published(
     log: Log, channel: Channel, partition: int, begin: int, end: int, resets: Sequence[Reset]
 ) -> Iterator[Published]:
     """What was published for input offsets from `begin` to `end`, and records that do not say what they are for."""
-    for part in _passes(log, channel, partition, begin, resets):
+    for part in passes(log, channel, partition, begin, resets):
         for record in log.read(channel, partition, part.begin, part.end):
             item = Published(event_offset(record.headers), record)
             if item.event_offset < 0 or begin <= item.event_offset < min(end, part.below):
                 yield item
 
 
-def _passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequence[Reset]) -> list[_Pass]:
+def passes(log: Log, channel: Channel, partition: int, begin: int, resets: Sequence[Reset]) -> list[Pass]:
+    """The runs that hold what was published for input offsets from `begin` on; reads all of a topic with resets."""
     ends = log.ends(channel, partition)
     if not resets:
-        return [_Pass(_bisect(log, channel, partition, begin), ends.stable, 2**63)]
-    runs: list[tuple[int, int]] = []  # (log offset, input offset) of the first record of each run
+        return [Pass(_bisect(log, channel, partition, begin), ends.stable, 0, 2**63)]
+    runs: list[tuple[int, int, Reset | None]] = []  # (log offset, input offset) of the first record, reset before it
     left = list(resets)
     last = -1, 0
     for record in log.read(channel, partition, ends.begin, ends.stable):
         place = found, _ = _order(record.headers)
-        if not runs or (place <= last and _explained(found, last[0], left)):
-            runs.append((record.offset, found))
+        reset = _explaining(found, last[0], left) if runs and place <= last else None
+        if not runs or reset is not None:
+            runs.append((record.offset, found, reset))
         last = place if found >= 0 else last
     if not runs:
         return []
-    bounds = [*(first for first, _ in runs[1:]), ends.stable]
+    bounds = [*(first for first, _, _ in runs[1:]), ends.stable]
     return [
-        _Pass(first, bound, min((begun for _, begun in runs[i + 1 :]), default=2**63))
-        for i, ((first, _), bound) in enumerate(zip(runs, bounds, strict=True))
+        Pass(first, bound, begun, min((later for _, later, _ in runs[i + 1 :]), default=2**63), reset)
+        for i, ((first, begun, reset), bound) in enumerate(zip(runs, bounds, strict=True))
     ]
 
 
-def _explained(found: int, last: int, left: list[Reset]) -> bool:
-    """Whether a reset lets an event at or below one that was decided come again; a reset does so once.
+def _explaining(found: int, last: int, left: list[Reset]) -> Reset | None:
+    """The reset that lets an event at or below one that was decided come again; a reset does so once.
 
     Those before it in `left` have led to nothing in this topic; all of them are taken out.
     """
     at = next((i for i, reset in enumerate(left) if reset.to <= found and last < reset.origin), None)
     if at is None:
-        return False
+        return None
+    reset = left[at]
     del left[: at + 1]
-    return True
+    return reset
 
 
 def _bisect(log: Log, channel: Channel, partition: int, offset: int) -> int:
@@ -127,13 +136,26 @@ def newest_event_offset(log: Log, channel: Channel, partition: int) -> int | Non
     return None
 
 
-def oldest_event_offset(log: Log, partition: int) -> int | None:
-    """The lowest input offset of the kept outputs, None when there is none."""
-    found: list[int] = []
-    for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS):
-        ends = log.ends(channel, partition)
-        first = next(log.read(channel, partition, ends.begin, ends.stable), None)
-        found += [] if first is None else [event_offset(first.headers)]
+def oldest_event_offset(log: Log, partition: int, resets: Sequence[Reset] = ()) -> int | None:
+    """The lowest input offset of the kept outputs, None when there is none; some may be lower after resets."""
+    found = [_oldest(log, channel, partition, resets) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
+    return min((offset for offset in found if offset is not None), default=None)
+
+
+def kept_from(log: Log, channel: Channel, partition: int, decided: int, resets: Sequence[Reset]) -> int:
+    """The input offset from which on retention has taken nothing of a topic; `decided` where it has taken all."""
+    if log.ends(channel, partition).begin == 0:
+        return 0
+    oldest = _oldest(log, channel, partition, resets)
+    # Several dead letters may have come before one event: some of those before the first kept event may be gone.
+    return decided if oldest is None else oldest + (channel is Channel.DEAD_LETTERS)
+
+
+def _oldest(log: Log, channel: Channel, partition: int, resets: Sequence[Reset]) -> int | None:
+    ends = log.ends(channel, partition)
+    first = next(log.read(channel, partition, ends.begin, ends.stable), None)
+    found = [] if first is None else [event_offset(first.headers)]
+    found += [part.first for part in passes(log, channel, partition, 0, resets)] if resets else []
     return min((offset for offset in found if offset >= 0), default=None)
 
 

@@ -179,18 +179,6 @@ def kept_at(past: Past, offset: int | None) -> Kept:
     )
 
 
-def first_reachable(past: Past) -> int:
-    """The lowest offset whose state can be recomputed. Raises `UsageError` when there is none."""
-    begin = past.log.ends(Channel.EVENTS, past.partition).begin
-    birth = past.history.birth
-    if birth is not None and begin <= birth.offset:
-        return birth.offset
-    kept = usable_snapshots(past)
-    if not kept:
-        raise UsageError(f"{past.name}: group {past.group!r} has no usable checkpoint: nothing can be recomputed")
-    return kept[0].next_offset
-
-
 def usable_snapshots(past: Past) -> list[Kept]:
     """Those that this program can go on from, with the events after them still there; oldest first."""
     begin = past.log.ends(Channel.EVENTS, past.partition).begin

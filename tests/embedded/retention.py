@@ -14,3 +14,13 @@ def trim(log: Log, channel: Channel, partition: int, before: int) -> None:
         db.execute(
             "UPDATE spans SET begin = min(next, max(begin, ?)) WHERE topic = ? AND partition = ?", (before, *place)
         )
+
+
+def delete(log: Log, channel: Channel, partition: int, begin: int, end: int) -> None:
+    """Delete records in the middle, which retention never does."""
+    assert isinstance(log, EmbeddedLog)
+    with log._store.transaction() as db:
+        db.execute(
+            "DELETE FROM records WHERE topic = ? AND partition = ? AND offset >= ? AND offset < ?",
+            (log._topic(channel), partition, begin, end),
+        )

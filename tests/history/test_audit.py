@@ -10,7 +10,6 @@ from npstream import client
 from npstream.history import published
 from npstream.records import Channel, Record
 from npstream.testing import Stage
-from tests.embedded import retention
 from tests.history.stages import SETTINGS, as_json, mixed, rewrite, stage, tamper, tool
 
 CHANGED = {"model": {**SETTINGS["model"], "tau": 0.3}}
@@ -76,19 +75,6 @@ def test_a_long_topic_is_searched_by_halves(tmp_path: Path, monkeypatch: pytest.
 
     assert [as_json(tool(tmp_path, "audit", "--from", a, "--to", b, "--json")) for a, b in ranges] == whole
     assert all(found["holds"] for found in whole)
-
-
-def test_old_events_may_be_gone(tmp_path: Path) -> None:
-    """When retention has taken the first events, the audit begins at the oldest usable checkpoint."""
-    made = eventful(tmp_path)
-    log = made.log()
-    retention.trim(log, Channel.EVENTS, 0, 450)
-    log.close()
-
-    found = as_json(tool(tmp_path, "audit", "--json"))
-    assert found["holds"]
-    assert found["partitions"][0]["begin"] >= 450
-    assert tool(tmp_path, "audit", "--from", "100").exit_code == 2
 
 
 def flip(value: bytes, at: int) -> bytes:

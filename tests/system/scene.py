@@ -14,6 +14,7 @@ from npstream.codec.changes import decode_change
 from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.errors import Retryable
 from npstream.history.audit import audit
+from npstream.history.coverage import cover
 from npstream.history.rebuild import read_past
 from npstream.kafka import KafkaLog
 from npstream.kafka.state import KafkaStateReader
@@ -102,8 +103,11 @@ class Scene:
         for partition, position in self.positions().items():
             assert position is not None
             past = read_past(self.log, self.group, self.topics.events, partition, None, self.topics.labels)
-            verdict = audit(past, 0, position.next_offset, position)
-            if not (verdict.holds and verdict.proof):
+            coverage = cover(past, None, position.next_offset, position.next_offset)
+            if coverage is None:  # nothing but labels so far
+                continue
+            verdict = audit(past, coverage, position)
+            if not (verdict.holds and verdict.proof and coverage.is_whole):
                 raise oracle.Different(f"audit of partition {partition}: {verdict}")
             reproduced += verdict.reproduced
         return reproduced

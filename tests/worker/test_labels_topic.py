@@ -11,8 +11,9 @@ from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.codec.position import encode_position
 from npstream.embedded import EmbeddedStateReader
 from npstream.errors import Fatal
-from npstream.history.audit import audit
-from npstream.history.rebuild import read_past
+from npstream.history.audit import Verdict, audit
+from npstream.history.coverage import cover
+from npstream.history.rebuild import Past, read_past
 from npstream.partition import PartitionConfig
 from npstream.port import FinishCommit
 from npstream.records import Channel, Merge, Output, Position, Record, Share, Topics
@@ -72,10 +73,17 @@ def check(bench: Bench, events: Sequence[Record], labels: Sequence[Record], part
     position = position_of(bench, partition)
     assert position is not None
     with closing(bench.log()) as log:
-        past = read_past(log, "g", TOPICS.events, partition, None, TOPICS.labels)
-        verdict = audit(past, 0, position.next_offset, position)
+        verdict = audited(read_past(log, "g", TOPICS.events, partition, None, TOPICS.labels), position)
     assert (verdict.holds, verdict.proof) == (True, True)
     return merges
+
+
+def audited(past: Past, position: Position) -> Verdict:
+    """The audit of everything decided."""
+    coverage = cover(past, None, position.next_offset, position.next_offset)
+    assert coverage is not None
+    assert coverage.is_whole
+    return audit(past, coverage, position)
 
 
 def position_of(bench: Bench, partition: int = 0) -> Position | None:
@@ -190,7 +198,7 @@ def test_a_labels_topic_can_be_added_to_a_group(tmp_path: Path) -> None:
     position = position_of(bench)
     assert position is not None
     with closing(bench.log()) as log:
-        verdict = audit(read_past(log, "g", "events", 0, None, "labels"), 0, position.next_offset, position)
+        verdict = audited(read_past(log, "g", "events", 0, None, "labels"), position)
     assert (verdict.holds, verdict.proof, verdict.changes) == (True, True, 1)
     assert LABELS_HEADER in dict(bench.published(Channel.DECISIONS)[-1][2])
     assert LABELS_HEADER not in dict(bench.published(Channel.DECISIONS)[0][2])
