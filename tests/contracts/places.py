@@ -1,4 +1,4 @@
-"""The two places where the contract holds, behind one face.
+"""Two of the three places where the contract holds, behind one face; `tests.simulation.place` is the third.
 
 A `Place` is four topics in a broker, with a group of its own. It hands out
 brokers and logs and lets go of all of them at the end.
@@ -12,11 +12,11 @@ from typing import Protocol
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
-from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
+from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
+from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.topics import Alter, Wishes
-from npstream.port import Broker, Log
+from npstream.port import Broker, Log, StateReader
 from npstream.records import Channel, Topics
 from tests.embedded import retention
 
@@ -45,8 +45,17 @@ class Place(Protocol):
     def broker(self) -> Broker:
         """A worker's broker; one at a time unless the first was closed or abandoned."""
 
+    def dynamic(self) -> Broker:
+        """A worker's broker that is gone from the group when it is closed."""
+
+    def tool(self) -> Broker:
+        """A broker that leaves no ghost in the group."""
+
     def log(self) -> Log:
         """A plain reader and writer."""
+
+    def state(self) -> StateReader:
+        """The group seen from outside; close it."""
 
     def create(self, partitions: int = PARTITIONS) -> "Place":
         """Make the topics that are missing."""
@@ -56,9 +65,6 @@ class Place(Protocol):
 
     def with_topics(self, topics: Topics) -> "Place":
         """The same place seen through other topic names."""
-
-    def arguments(self) -> list[str]:
-        """What another process needs to come to the same place; see `place_from`."""
 
     def leave(self) -> None:
         """Let go of everything handed out."""
@@ -82,6 +88,15 @@ class EmbeddedPlace:
         self._stack.callback(broker.abandon)
         return broker
 
+    def dynamic(self) -> Broker:
+        return self.broker()
+
+    def tool(self) -> Broker:
+        return self.broker()
+
+    def state(self) -> StateReader:
+        return EmbeddedStateReader(self.path, self.topics, self.group)
+
     def log(self) -> Log:
         log = EmbeddedLog(self.path, self.topics)
         self._stack.callback(log.close)
@@ -97,6 +112,7 @@ class EmbeddedPlace:
         return EmbeddedPlace(self.path, topics, self.group, self._stack)
 
     def arguments(self) -> list[str]:
+        """What another process needs to come to the same place; see `place_from`."""
         return ["embedded", str(self.path), self.group, *self.topics.names()]
 
     def leave(self) -> None:
@@ -127,6 +143,15 @@ class KafkaPlace:
     def broker(self) -> Broker:
         return self.kafka_broker()
 
+    def dynamic(self) -> Broker:
+        return self.kafka_broker("a", static_membership=False)
+
+    def tool(self) -> Broker:
+        return self.kafka_broker("tool", static_membership=False)
+
+    def state(self) -> StateReader:
+        return KafkaStateReader(self.config("looking"))
+
     def kafka_broker(self, worker_name: str = "a", **changes: object) -> KafkaBroker:
         broker = KafkaBroker(self.config(worker_name, **changes))
         self._stack.callback(broker.abandon)
@@ -147,13 +172,14 @@ class KafkaPlace:
         return KafkaPlace(self.bootstrap, topics, self.group, self._stack)
 
     def arguments(self) -> list[str]:
+        """The same."""
         return ["kafka", self.bootstrap, self.group, *self.topics.names()]
 
     def leave(self) -> None:
         self._stack.close()
 
 
-def place_from(arguments: list[str]) -> Place:
+def place_from(arguments: list[str]) -> EmbeddedPlace | KafkaPlace:
     """The place another process described with `arguments()`."""
     kind, where, group, *names = arguments
     topics = Topics(*names)

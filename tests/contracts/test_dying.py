@@ -11,9 +11,13 @@ from npstream.port import Log
 from npstream.records import Position
 from tests.contracts.builders import eventually, joined
 from tests.contracts.dying_worker import SHARES, visible
-from tests.contracts.places import Place
+from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # Nothing of a process survives it in memory: there, `tests.simulation` cuts a worker short at every request.
+    pytest.mark.parametrize("place", ["embedded", pytest.param("kafka", marks=pytest.mark.kafka)], indirect=True),
+]
 BEFORE_THE_DECISION = (
     "begin:1",
     "produce:1",
@@ -31,6 +35,7 @@ NOTHING: tuple[list[list[bytes | None]], list[Position | None]] = ([[]] * 6, [No
 
 def die_at(failpoint: str, place: Place) -> None:
     """Run a worker that SIGKILLs itself at the failpoint, and see it dead."""
+    assert isinstance(place, EmbeddedPlace | KafkaPlace)
     done = subprocess.run(
         [sys.executable, "-m", "tests.contracts.dying_worker", *place.arguments()],
         env={**os.environ, "NPSTREAM_FAILPOINTS": f"{failpoint}:kill"},

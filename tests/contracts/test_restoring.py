@@ -6,6 +6,7 @@ from npstream.embedded import EmbeddedBroker
 from npstream.kafka import KafkaBroker
 from tests.contracts.builders import joined, share
 from tests.contracts.places import Place
+from tests.simulation.broker import SimulatedBroker
 
 
 @pytest.mark.parametrize("written", [10, 1000])
@@ -19,7 +20,7 @@ def test_a_restore_reads_as_many_records_as_its_snapshot_has_chunks(place: Place
     first.close(5.0)
 
     following = place.broker()
-    assert isinstance(following, EmbeddedBroker | KafkaBroker)
+    assert isinstance(following, EmbeddedBroker | KafkaBroker | SimulatedBroker)
     position = following.state.committed(0)
     assert position is not None
     assert position.next_offset == written

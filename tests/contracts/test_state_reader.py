@@ -5,40 +5,20 @@ from contextlib import closing
 
 import pytest
 
-from npstream.embedded import EmbeddedStateReader
 from npstream.errors import NpstreamError, UsageError
 from npstream.history.sole_member import commit_alone, require_nobody
-from npstream.kafka import KafkaStateReader
-from npstream.port import Broker, Log, StateReader
+from npstream.port import Log
 from npstream.records import Channel
 from tests.contracts.builders import PATIENCE_S, chunks, decision, eventually, joined, share, values
-from tests.contracts.places import PARTITIONS, EmbeddedPlace, KafkaPlace, Place
-
-
-def state_of(place: Place) -> StateReader:
-    """The state of a place."""
-    if isinstance(place, EmbeddedPlace):
-        return EmbeddedStateReader(place.path, place.topics, place.group)
-    assert isinstance(place, KafkaPlace)
-    return KafkaStateReader(place.config("looking"))
-
-
-def tool(place: Place) -> Broker:
-    """A broker that leaves no ghost in the group."""
-    return place.kafka_broker("tool", static_membership=False) if isinstance(place, KafkaPlace) else place.broker()
-
-
-def dynamic(place: Place) -> Broker:
-    """A worker's broker that is gone from the group when it is closed."""
-    return place.kafka_broker("a", static_membership=False) if isinstance(place, KafkaPlace) else place.broker()
+from tests.contracts.places import PARTITIONS, Place
 
 
 def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Place) -> None:
     """What a worker has committed can be read while it works, and the worker is named."""
-    with closing(state_of(place)) as state:
+    with closing(place.state()) as state:
         assert state.members() == []
         assert state.committed(0) is None
-        broker = dynamic(place)
+        broker = place.dynamic()
         joined(broker)
         pointers = broker.commit([share(0, 5, [decision(b"a")], chunks(2))])
 
@@ -54,11 +34,11 @@ def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Pla
 
 def test_a_tool_moves_positions_while_nobody_works(place: Place, log: Log) -> None:
     """Snapshot, position and records are there for the next worker, which starts where it should."""
-    with closing(state_of(place)) as state:
+    with closing(place.state()) as state:
         shares = [share(p, 7 + p, chunks=chunks(1), changes=[(b"g/t/0/change/%020d" % 7, b"{}")]) for p in (0, 2)]
         require_nobody(state, "g", "")
 
-        commit_alone(tool(place), PARTITIONS, {0: None, 2: None}, shares, time.monotonic, PATIENCE_S)
+        commit_alone(place.tool(), PARTITIONS, {0: None, 2: None}, shares, time.monotonic, PATIENCE_S)
 
         eventually(lambda: state.members() == [])
         assert [None if at is None else at.next_offset for at in map(state.committed, range(PARTITIONS))] == [
@@ -71,13 +51,13 @@ def test_a_tool_moves_positions_while_nobody_works(place: Place, log: Log) -> No
 
 def test_a_tool_refuses_while_a_worker_is_active(place: Place) -> None:
     """The refusal names the worker, and nothing is committed even by a tool that did not ask first."""
-    broker = dynamic(place)
+    broker = place.dynamic()
     joined(broker)
-    with closing(state_of(place)) as state:
+    with closing(place.state()) as state:
         with pytest.raises(UsageError, match="active members"):
             require_nobody(state, "g", "")
         with pytest.raises(NpstreamError):
-            commit_alone(tool(place), PARTITIONS, {}, [share(0, 3, chunks=chunks(1))], time.monotonic, 1.0)
+            commit_alone(place.tool(), PARTITIONS, {}, [share(0, 3, chunks=chunks(1))], time.monotonic, 1.0)
         broker.abandon()
         eventually(lambda: state.members() == [])
         assert state.committed(0) is None
@@ -85,15 +65,15 @@ def test_a_tool_refuses_while_a_worker_is_active(place: Place) -> None:
 
 def test_a_tool_refuses_when_a_position_moved_meanwhile(place: Place) -> None:
     """A plan made from an older position is thrown away."""
-    broker = dynamic(place)
+    broker = place.dynamic()
     joined(broker)
     broker.commit([share(0, 5, chunks=chunks(1))])
     broker.close(5.0)
-    with closing(state_of(place)) as state:
+    with closing(place.state()) as state:
         eventually(lambda: state.members() == [])
         with pytest.raises(UsageError, match="has moved"):
             commit_alone(
-                tool(place), PARTITIONS, {0: None}, [share(0, 3, chunks=chunks(1))], time.monotonic, PATIENCE_S
+                place.tool(), PARTITIONS, {0: None}, [share(0, 3, chunks=chunks(1))], time.monotonic, PATIENCE_S
             )
         at = state.committed(0)
         assert at is not None
