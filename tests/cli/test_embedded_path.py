@@ -6,7 +6,7 @@ import pytest
 
 from npstream.cli import exits
 from tests.cli.lines import npstream, settings_file
-from tests.operations.command import npstream as as_process
+from tests.stage.command import npstream as as_process
 
 COMMANDS = (
     ("init",),

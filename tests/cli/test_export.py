@@ -8,7 +8,8 @@ import pytest
 from npstream import client
 from npstream.data.lines import read_lines
 from npstream.records import Channel
-from tests.history.stages import as_json, mixed, run_cli, stage, tool
+from tests.history.stages import as_json, mixed, stage, tool
+from tests.stage.stage import run_cli
 
 
 def test_an_export_holds_every_record_as_it_is(tmp_path: Path) -> None:

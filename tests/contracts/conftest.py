@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from npstream.port import Log
-from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place, topics_of
 from tests.simulation.place import SimulatedPlace
+from tests.stage.places import EmbeddedPlace, KafkaPlace, Place, topics_of
 
 
 @pytest.fixture(params=["embedded", "simulated", pytest.param("kafka", marks=pytest.mark.kafka)])

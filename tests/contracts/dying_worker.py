@@ -8,7 +8,7 @@ import sys
 from npstream.port import Log
 from npstream.records import Channel, Position
 from tests.contracts.builders import chunks, decision, joined, share, values
-from tests.contracts.places import Place, place_from
+from tests.stage.places import Place, place_from
 
 SHARES = [
     share(

@@ -8,7 +8,7 @@ from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.port import Log
 from npstream.records import Channel, Output, Pointer, Position
 from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share, values
-from tests.contracts.places import PARTITIONS, EmbeddedPlace, Place
+from tests.stage.places import PARTITIONS, EmbeddedPlace, Place
 
 
 def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, log: Log) -> None:
@@ -169,7 +169,7 @@ def test_groups_do_not_see_each_others_positions(place: Place) -> None:
     broker.commit([share(0, 1, chunks=chunks(1))])
     broker.close(5.0)
 
-    place.group += "-other"  # type: ignore[attr-defined]
+    place.group += "-other"
     assert place.broker().state.committed(0) is None
 
 

@@ -11,7 +11,7 @@ from npstream.port import Log
 from npstream.records import Position
 from tests.contracts.builders import eventually, joined
 from tests.contracts.dying_worker import SHARES, visible
-from tests.contracts.places import EmbeddedPlace, KafkaPlace, Place
+from tests.stage.places import EmbeddedPlace, KafkaPlace, Place
 
 pytestmark = [
     pytest.mark.slow,

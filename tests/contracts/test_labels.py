@@ -10,7 +10,7 @@ from npstream.errors import Fatal
 from npstream.port import LABELS_MAX, NEAR_END, Broker
 from npstream.records import Channel, LabelPosition, LabelsWanted, Record
 from tests.contracts.builders import Owner, Plain, chunks, events, eventually, joined, share
-from tests.contracts.places import KafkaPlace, Place
+from tests.stage.places import KafkaPlace, Place
 
 FIRST_MS = 1_700_000_000_000
 

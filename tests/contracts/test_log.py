@@ -6,7 +6,7 @@ from npstream.errors import NpstreamError
 from npstream.port import Ends, Log
 from npstream.records import Channel
 from tests.contracts.builders import chunks, decision, events, eventually, joined, share, values
-from tests.contracts.places import PARTITIONS, Place
+from tests.stage.places import PARTITIONS, Place
 
 
 def test_a_new_topic_is_empty(place: Place, log: Log) -> None:

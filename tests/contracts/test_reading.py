@@ -9,7 +9,7 @@ from npstream.errors import Fatal
 from npstream.port import Log
 from npstream.records import Channel, Headers, Record, Topics
 from tests.contracts.builders import Owner, chunks, events, joined, offsets, share
-from tests.contracts.places import PARTITIONS, Place
+from tests.stage.places import PARTITIONS, Place
 
 
 def plain(records: list[Record]) -> list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]]:

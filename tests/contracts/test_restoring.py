@@ -5,8 +5,8 @@ import pytest
 from npstream.embedded import EmbeddedBroker
 from npstream.kafka import KafkaBroker
 from tests.contracts.builders import joined, share
-from tests.contracts.places import Place
 from tests.simulation.broker import SimulatedBroker
+from tests.stage.places import Place
 
 
 @pytest.mark.parametrize("written", [10, 1000])

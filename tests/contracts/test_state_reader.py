@@ -10,7 +10,7 @@ from npstream.history.sole_member import commit_alone, require_nobody
 from npstream.port import Log
 from npstream.records import Channel
 from tests.contracts.builders import PATIENCE_S, chunks, decision, eventually, joined, share, values
-from tests.contracts.places import PARTITIONS, Place
+from tests.stage.places import PARTITIONS, Place
 
 
 def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Place) -> None:

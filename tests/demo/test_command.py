@@ -14,7 +14,7 @@ from npstream.data.files import read_rows
 from npstream.demo.stream import make_stream
 from tests.broker import Kafka
 from tests.cli.lines import ENTRY, PYTHON, npstream
-from tests.operations.command import get
+from tests.stage.command import get
 
 SHORT = ("--events", "4000", "--seconds", "1", "--tau", "0.05")
 

@@ -9,7 +9,8 @@ import yaml
 from tests.deploy.queries import selectors
 from tests.deploy.test_alerts import RULES, alerts
 from tests.deploy.tools import promtool, run, said
-from tests.monitor.stage import Sample, WatchedBench, events, handled
+from tests.monitor.builders import Sample, events, handled
+from tests.stage.watched import Watched
 
 RUBBISH = b"not an event"
 SICK_MINUTES, PAUSED_MINUTES = 30, 10
@@ -39,7 +40,7 @@ def test_alerts_fire_on_a_recorded_fault(tmp_path: Path) -> None:
 def record_fault(path: Path) -> list[dict[Sample, float]]:
     """One scrape for each minute: healthy but for every tenth event of partition 1, then paused."""
     recording = []
-    with WatchedBench(path, partitions=2) as stage:
+    with Watched(path, partitions=2) as stage:
         for minute in range(1, SICK_MINUTES + 1):
             stage.send(events(20, seed=minute), partition=0)
             stage.send([*events(18, seed=minute), RUBBISH, RUBBISH], partition=1)

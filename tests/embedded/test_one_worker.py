@@ -10,7 +10,7 @@ import pytest
 from npstream.cli.exits import FATAL
 from npstream.embedded import EmbeddedLog, create_topics
 from npstream.records import Channel, Topics
-from tests.operations.command import WorkerCommand, npstream
+from tests.stage.command import WorkerCommand, npstream
 
 pytestmark = pytest.mark.slow
 TOPICS = Topics("events", "events-decisions", "events-dead-letters", "events-checkpoints")

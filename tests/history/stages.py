@@ -6,26 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from npstream import client
-from npstream.cli import cli
-from npstream.cli.exits import code_of
-from npstream.errors import NpstreamError
 from npstream.records import Channel, Record
-from npstream.testing import Stage
+from npstream.settings import from_mapping
+from npstream.testing import Stage as FileStage
+from tests.stage.stage import SECTIONS, D, Stage, on_file, run_cli
 
-D = 3
-
-SETTINGS: dict[str, Any] = {
-    "embedded": {"group": "g"},
-    "topics": {"events": "events"},
-    "model": {"d": D, "D": 8, "tau": 0.1, "budget": 5},
-    "labels": {"buffer_max": 50, "expire_events": 200},
-    "checkpoint": {"every_events": 100, "every_seconds": 1000, "keep": 4},
-    "worker": {"batch_max": 40},
-}
+SETTINGS: dict[str, Any] = {"embedded": {"group": "g"}, "topics": {"events": "events"}, **SECTIONS}
 
 
 def mixed(count: int, seed: int = 0, first: int = 0) -> list[client.Message]:
@@ -52,10 +41,9 @@ def mixed(count: int, seed: int = 0, first: int = 0) -> list[client.Message]:
 
 def stage(folder: Path, partitions: int = 1, **changes: Any) -> Stage:
     """An empty log under the small settings; `changes` replace whole sections."""
-    folder.mkdir(parents=True, exist_ok=True)
-    made = Stage({**SETTINGS, **changes}, folder, partitions)
-    (folder / "settings.yaml").write_text(yaml.safe_dump(made.mapping, sort_keys=False))
-    return made
+    path = folder / "log.db"
+    topics = from_mapping({**SETTINGS, **changes, "embedded": {"path": str(path)}}).topic_names()
+    return on_file(path, partitions, topics, **changes)
 
 
 def tool(folder: Path, *arguments: str) -> Result:
@@ -63,30 +51,19 @@ def tool(folder: Path, *arguments: str) -> Result:
     return run_cli(*arguments, "--config", str(folder / "settings.yaml"))
 
 
-def run_cli(*arguments: str) -> Result:
-    """Run a command line."""
-    result = CliRunner().invoke(cli, list(arguments))
-    if isinstance(result.exception, NpstreamError):
-        result.exit_code = code_of(result.exception)
-        result.stderr_bytes = f"npstream: {result.exception}".encode()
-    elif result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 def as_json(result: Result) -> Any:
     """The document a command printed."""
     return json.loads(result.stdout)
 
 
-def tamper(made: Stage, sql: str, *parameters: object) -> None:
+def tamper(made: FileStage, sql: str, *parameters: object) -> None:
     """Change the file behind everybody's back; exactly one record must change."""
     with sqlite3.connect(made.path) as db:
         assert db.execute(sql, parameters).rowcount == 1
     db.close()
 
 
-def rewrite(made: Stage, channel: Channel, record: Record, value: bytes) -> None:
+def rewrite(made: FileStage, channel: Channel, record: Record, value: bytes) -> None:
     """Give one record of partition 0 another value."""
     name = made.settings.topic_names().names()[channel]
     tamper(

@@ -16,7 +16,8 @@ from npstream.partition import PartitionProcessor
 from npstream.records import Channel
 from npstream.testing import Stage
 from tests.history import score_model_file
-from tests.history.stages import SETTINGS, D, as_json, mixed, run_cli, stage, tool
+from tests.history.stages import SETTINGS, as_json, mixed, stage, tool
+from tests.stage.stage import D, run_cli
 
 
 @pytest.fixture

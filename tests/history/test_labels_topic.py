@@ -15,7 +15,8 @@ from npstream.errors import Fatal
 from npstream.records import Channel
 from npstream.testing import FIRST_MS, Stage
 from tests.embedded import retention
-from tests.history.stages import D, as_json, stage, tamper, tool
+from tests.history.stages import as_json, stage, tamper, tool
+from tests.stage.stage import D
 
 LABELS = {
     "buffer_max": 300,

@@ -18,28 +18,26 @@ from npstream.kafka.topics import Alter
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.contracts.builders import eventually, joined, settled
-from tests.history.kafka_stage import KafkaStage
-from tests.history.stages import SETTINGS, as_json, mixed, run_cli
+from tests.history.stages import SETTINGS, as_json, mixed
+from tests.stage.stage import Stage, on_kafka, run_cli
 from tests.system import oracle
 
 NAMELESS = [client.Message(b"k%d" % i, b'{"x":[%d,0,1],"y":%d}' % (i % 5, i % 2)) for i in range(30)]
 
 
 @pytest.fixture
-def one(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> KafkaStage:
+def one(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> Stage:
     """One partition."""
-    return KafkaStage(kafka.bootstrap, topic_prefix, tmp_path, 1)
+    return on_kafka(kafka.bootstrap, topic_prefix, tmp_path, 1)
 
 
 @pytest.fixture
-def two(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> KafkaStage:
+def two(kafka: Kafka, topic_prefix: str, tmp_path: Path) -> Stage:
     """Two partitions."""
-    return KafkaStage(kafka.bootstrap, topic_prefix, tmp_path, 2)
+    return on_kafka(kafka.bootstrap, topic_prefix, tmp_path, 2)
 
 
-def test_topic_export_and_live_run_have_one_digest_and_the_group_stays_untouched(
-    one: KafkaStage, tmp_path: Path
-) -> None:
+def test_topic_export_and_live_run_have_one_digest_and_the_group_stays_untouched(one: Stage, tmp_path: Path) -> None:
     """A backtest of the topic, and of its export, gives what the worker committed, through crashes."""
     one.send([*mixed(400), *NAMELESS], 0)
     assert one.run(crashes=[5, 11]).crashes == 2
@@ -56,7 +54,7 @@ def test_topic_export_and_live_run_have_one_digest_and_the_group_stays_untouched
     assert one.positions() == before
 
 
-def test_audit_reproduces_everything_after_failovers_and_a_change_of_tau(two: KafkaStage) -> None:
+def test_audit_reproduces_everything_after_failovers_and_a_change_of_tau(two: Stage) -> None:
     """All decisions and dead letters of both partitions, bit for bit, and the final state."""
     for partition in range(2):
         two.send(mixed(300, seed=partition), partition)
@@ -78,9 +76,9 @@ def test_audit_reproduces_everything_after_failovers_and_a_change_of_tau(two: Ka
     assert [(p["changes"], p["state_proven"]) for p in found["partitions"]] == [(1, True), (1, True)]
 
 
-def test_inspect_explain_lag_and_dlq_beside_each_other(one: KafkaStage) -> None:
+def test_inspect_explain_lag_and_dlq_beside_each_other(one: Stage) -> None:
     """Each command reads the broker, and a dead letter goes back to where it came from."""
-    bad = client.Message(b"bad", b"rubbish", [("trace", b"1")], one.began_ms + 777)
+    bad = client.Message(b"bad", b"rubbish", [("trace", b"1")], one.first_ms + 777)
     one.send([*mixed(150), bad], 0)
     one.run()
     position = one.positions()[0]
@@ -101,19 +99,19 @@ def test_inspect_explain_lag_and_dlq_beside_each_other(one: KafkaStage) -> None:
     last = one.records(Channel.EVENTS, 0)[-1]
     assert (last.key, last.value, list(last.headers), last.timestamp_ms) == (
         *(b"bad", b"rubbish", [("trace", b"1")]),
-        one.began_ms + 777,
+        one.first_ms + 777,
     )
     assert as_json(one.tool("lag", "--json"))["records"] == 1
 
 
-def delete_offsets(stage: KafkaStage, bootstrap: str) -> None:
+def delete_offsets(stage: Stage, bootstrap: str) -> None:
     """What an expired group or a careless operator does."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for deleted in admin.delete_consumer_groups([stage.settings.group], request_timeout=10).values():
         deleted.result(timeout=20)
 
 
-def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(two: KafkaStage, kafka: Kafka) -> None:
+def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(two: Stage, kafka: Kafka) -> None:
     """A worker refuses to guess; after `npstream recover` the topics are those of an undisturbed run."""
     for partition in range(2):
         two.send(mixed(300, seed=partition), partition)
@@ -141,7 +139,7 @@ def test_a_group_whose_offsets_were_deleted_recovers_to_the_oracles_decisions(tw
     assert as_json(two.tool("audit", "--json"))["holds"]
 
 
-def delete_checkpoints(stage: KafkaStage, bootstrap: str) -> None:
+def delete_checkpoints(stage: Stage, bootstrap: str) -> None:
     """Delete the checkpoint topic and make it again, as an operator would."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     name = stage.settings.topic_names().checkpoints
@@ -152,9 +150,7 @@ def delete_checkpoints(stage: KafkaStage, bootstrap: str) -> None:
     assert made.exit_code == 0, made.stderr
 
 
-def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decisions(
-    two: KafkaStage, kafka: Kafka
-) -> None:
+def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decisions(two: Stage, kafka: Kafka) -> None:
     """The worker names the command; the state rebuilt from the first event is the committed one, and goes on."""
     for partition in range(2):
         two.send(mixed(300, seed=partition), partition)
@@ -187,7 +183,7 @@ def test_a_group_whose_checkpoints_were_deleted_recovers_to_the_oracles_decision
     assert as_json(two.tool("audit", "--json"))["holds"]
 
 
-def test_a_rollback_on_kafka_is_refused_beside_a_worker_and_repeats_without(one: KafkaStage) -> None:
+def test_a_rollback_on_kafka_is_refused_beside_a_worker_and_repeats_without(one: Stage) -> None:
     """The members are named; once they are gone the events are decided again, and audit agrees."""
     one.send(mixed(300), 0)
     one.run()
@@ -216,7 +212,7 @@ def test_a_rollback_on_kafka_is_refused_beside_a_worker_and_repeats_without(one:
     assert as_json(one.tool("audit", "--json"))["holds"]
 
 
-def test_the_doctor_finds_a_healthy_cluster_healthy(one: KafkaStage) -> None:
+def test_the_doctor_finds_a_healthy_cluster_healthy(one: Stage) -> None:
     """Topics made by `init` and decided events leave nothing to do."""
     one.send([client.event(i, [0.1, 0.2, 0.3], target=bool(i % 2)) for i in range(50)], 0)
     one.run()
@@ -226,7 +222,7 @@ def test_the_doctor_finds_a_healthy_cluster_healthy(one: KafkaStage) -> None:
     assert result.exit_code == 0
 
 
-def test_the_doctor_names_what_is_wrong_with_topics_and_retention(one: KafkaStage) -> None:
+def test_the_doctor_names_what_is_wrong_with_topics_and_retention(one: Stage) -> None:
     """A setting npstream cannot work with, compaction where it loses events, retention below the events' age."""
     names = one.settings.topic_names()
     assert one.settings.kafka is not None
@@ -247,7 +243,7 @@ def test_the_doctor_names_what_is_wrong_with_topics_and_retention(one: KafkaStag
     assert "deleted at the next pass" in found[names.decisions, "set"]
 
 
-def test_the_doctor_names_missing_topics_and_stops_there(one: KafkaStage) -> None:
+def test_the_doctor_names_missing_topics_and_stops_there(one: Stage) -> None:
     """What `init` would create is reported, topic by topic."""
     one.configure(topics={"events": one.mapping["topics"]["events"], "decisions": "nowhere-to-be-found"})
     result = one.tool("doctor", "--json")
@@ -258,7 +254,7 @@ def test_the_doctor_names_missing_topics_and_stops_there(one: KafkaStage) -> Non
 
 
 def test_the_doctor_distinguishes_a_stuck_transaction_from_a_slow_one(
-    one: KafkaStage, kafka: Kafka, topic_prefix: str
+    one: Stage, kafka: Kafka, topic_prefix: str
 ) -> None:
     """A gap that stays for longer than a transaction may last is an error with its remedy."""
     assert one.settings.kafka is not None
@@ -294,7 +290,7 @@ def test_the_doctor_distinguishes_a_stuck_transaction_from_a_slow_one(
     assert now > 15
 
 
-def test_a_reader_that_is_busy_gets_no_error_of_silence(one: KafkaStage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_is_busy_gets_no_error_of_silence(one: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time that a tool spends on the records it got, compiling for instance, is not the broker's silence."""
     one.send([client.event(i, [0.1, 0.2, 0.3]) for i in range(20)], 0)
     monkeypatch.setattr("npstream.kafka.log._PAGE", 1)

@@ -6,7 +6,7 @@ import pytest
 
 from npstream.kafka import KafkaLog
 from tests.broker import Kafka
-from tests.contracts.places import KafkaPlace, topics_of
+from tests.stage.places import KafkaPlace, topics_of
 
 
 @pytest.fixture

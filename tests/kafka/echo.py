@@ -6,7 +6,7 @@ from npstream.errors import Retryable
 from npstream.kafka import KafkaBroker
 from npstream.records import Record, Share
 from tests.contracts.builders import PATIENCE_S, Owner, chunks, decision, share
-from tests.contracts.places import KafkaPlace
+from tests.stage.places import KafkaPlace
 
 
 class Echo:

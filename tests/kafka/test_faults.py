@@ -11,15 +11,17 @@ import random
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from confluent_kafka import KafkaError
 
 from npstream.kafka.errors import _FATAL, _REFUSED, _RETRYABLE, WEATHER
 from npstream.kafka.messages import speaks_of_partition
-from tests.contracts.places import PARTITIONS, KafkaPlace, topics_of
-from tests.kafka.fault_stage import FaultStage, Outcome, is_fatal
+from tests.kafka.cases import Cases, Outcome, is_fatal
 from tests.kafka.faults import BOUND, CALLS, MESSAGE, Fault, Raised
+from tests.stage.places import PARTITIONS, KafkaPlace, topics_of
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
@@ -71,15 +73,15 @@ def check(fault: Fault, outcome: Outcome) -> None:
     assert blamed or (not outcome.paused and len(outcome.decided) == PARTITIONS), f"nothing was to be left: {said}"
 
 
-def run(stage: FaultStage, fault: Fault) -> None:
+def run(stage: Cases, fault: Fault) -> None:
     """One case, checked."""
     check(fault, stage.case(fault, restarts=fault.call in AT_START))
 
 
 @pytest.fixture
-def stage(place: KafkaPlace) -> Iterator[FaultStage]:
+def stage(place: KafkaPlace, tmp_path: Path) -> Iterator[Cases]:
     """Topics, and clients that can fail."""
-    with FaultStage(place) as made:
+    with Cases(place, tmp_path) as made:
         yield made
 
 
@@ -88,7 +90,7 @@ def all_calls() -> list[str]:
     return [MESSAGE, *dict.fromkeys(call for calls in CALLS.values() for call in calls)]
 
 
-def test_an_error_that_comes_once_leaves_no_trace(stage: FaultStage) -> None:
+def test_an_error_that_comes_once_leaves_no_trace(stage: Cases) -> None:
     """At every call: nothing is lost, doubled or left open, and no partition is paused."""
     for call in all_calls():
         run(stage, Fault(call, KafkaError.NOT_ENOUGH_REPLICAS, forever=False))
@@ -98,7 +100,7 @@ def test_an_error_that_comes_once_leaves_no_trace(stage: FaultStage) -> None:
 
 
 @pytest.mark.parametrize("call", BOUND)
-def test_an_error_that_comes_back_for_one_partition_stops_that_one_only(stage: FaultStage, call: str) -> None:
+def test_an_error_that_comes_back_for_one_partition_stops_that_one_only(stage: Cases, call: str) -> None:
     """Refused by name or not: it is paused with the reason, the others are decided to their ends."""
     for raised in (UNNAMED, KafkaError.MSG_SIZE_TOO_LARGE):
         run(stage, Fault(call, raised, forever=True, partition=HOSTILE))
@@ -106,7 +108,7 @@ def test_an_error_that_comes_back_for_one_partition_stops_that_one_only(stage: F
     assert stage.compare() > 0
 
 
-def test_an_error_that_never_ends_for_all_ends_the_worker(stage: FaultStage) -> None:
+def test_an_error_that_never_ends_for_all_ends_the_worker(stage: Cases) -> None:
     """With a message, after the time it was given; the next worker finds everything as it was."""
     for call in ("commit_transaction", "init_transactions", "consume"):
         fault = Fault(call, KafkaError.NOT_ENOUGH_REPLICAS, forever=True)
@@ -117,7 +119,7 @@ def test_an_error_that_never_ends_for_all_ends_the_worker(stage: FaultStage) -> 
     assert stage.compare() > 0
 
 
-def test_what_a_new_connection_would_not_cure_ends_the_worker_at_once(stage: FaultStage) -> None:
+def test_what_a_new_connection_would_not_cure_ends_the_worker_at_once(stage: Cases) -> None:
     """A missing right is no weather and nobody's record."""
     outcome = stage.case(Fault("send_offsets_to_transaction", KafkaError.GROUP_AUTHORIZATION_FAILED, forever=False))
 
@@ -145,7 +147,7 @@ def main() -> int:
     name = f"faults-{uuid.uuid4().hex[:8]}."
     place = KafkaPlace(options.kafka, topics_of(name), name + "group").create()
     failed = 0
-    with FaultStage(place) as stage:
+    with TemporaryDirectory() as folder, Cases(place, Path(folder)) as stage:
         for number in range(options.count):
             fault = drawn(rng)
             try:

@@ -6,8 +6,8 @@ from npstream.errors import Fatal
 from npstream.kafka import KafkaLog
 from npstream.records import Channel
 from tests.contracts.builders import chunks, decision, eventually, joined, share, values
-from tests.contracts.places import KafkaPlace
 from tests.kafka.zombie import zombie
+from tests.stage.places import KafkaPlace
 
 
 def test_a_twin_with_the_same_name_ends_the_first(place: KafkaPlace, log: KafkaLog) -> None:

@@ -11,8 +11,8 @@ from npstream.kafka.group import Assignment
 from npstream.kafka.orphans import OrphanWatch
 from npstream.records import Channel
 from tests.contracts.builders import events, eventually, joined, values
-from tests.contracts.places import KafkaPlace
 from tests.kafka.echo import Echo
+from tests.stage.places import KafkaPlace
 
 CALM: Assignment = {"a": frozenset({1, 2}), "b": frozenset()}
 NEW: Assignment = {"a": frozenset({0, 1}), "b": frozenset()}

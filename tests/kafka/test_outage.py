@@ -6,7 +6,7 @@ from npstream.errors import Retryable
 from npstream.records import Channel, Topics
 from tests.broker import JarKafka
 from tests.contracts.builders import chunks, decision, events, eventually, joined, offsets, share, values
-from tests.contracts.places import KafkaPlace
+from tests.stage.places import KafkaPlace
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 

@@ -23,9 +23,9 @@ from tests.contracts.builders import (
     share,
     values,
 )
-from tests.contracts.places import KafkaPlace
 from tests.kafka.echo import Echo
 from tests.kafka.zombie import zombie
+from tests.stage.places import KafkaPlace
 
 
 def until(owners: list[Owner], condition: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ from npstream.monitor.stuck import Stuck, StuckWatch, threshold_s
 from npstream.port import Ends
 from npstream.records import Channel, Topics
 from tests.contracts.builders import events, eventually
-from tests.contracts.places import PARTITIONS, KafkaPlace
+from tests.stage.places import PARTITIONS, KafkaPlace
 
 EVENTS = (Channel.EVENTS, 0)
 PLACES = [(channel, partition) for channel in tuple(Channel)[:4] for partition in range(PARTITIONS)]

@@ -9,7 +9,7 @@ from npstream.kafka.config import KafkaConfig
 from npstream.kafka.topics import Alter, Create, Grow, TopicState, Wishes, plan
 from npstream.records import Topics
 from tests.broker import JarKafka, Kafka, create_topics
-from tests.contracts.places import KafkaPlace
+from tests.stage.places import KafkaPlace
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints")
 FOREVER = str(2**63 - 1)

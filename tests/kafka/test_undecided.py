@@ -10,8 +10,8 @@ from npstream.kafka import KafkaBroker, KafkaLog
 from npstream.port import Ends
 from npstream.records import Channel, Phase, Position
 from tests.contracts.builders import events, eventually, joined, offsets, values
-from tests.contracts.places import KafkaPlace
 from tests.kafka.zombie import zombie
+from tests.stage.places import KafkaPlace
 
 
 def test_records_of_an_open_transaction_are_hidden_until_it_commits(place: KafkaPlace, log: KafkaLog) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from npstream import failpoints
 from npstream.errors import NpstreamError
 from tests.contracts.builders import PATIENCE_S, chunks, decision, joined, share
-from tests.contracts.places import KafkaPlace, place_from
+from tests.stage.places import KafkaPlace, place_from
 
 SHARES = [share(partition, 5, [decision(b"zombie")], chunks(1)) for partition in range(3)]
 

@@ -19,9 +19,10 @@ from npstream.partition import PartitionProcessor
 from npstream.port import Broker, FinishCommit, Listener
 from npstream.records import Batch, LabelsWanted, Pointer, Record, Share
 from npstream.secrets import Secrets
-from tests.monitor.stage import IDENTITY, WatchedBench, config, events, handled
+from tests.monitor.builders import IDENTITY, config, events, handled
 from tests.monitor.test_status import Clock
-from tests.operations.command import get
+from tests.stage.command import get
+from tests.stage.watched import Watched
 
 PATHS = ("", "startz", "livez", "readyz", "metrics", "status")
 
@@ -77,7 +78,7 @@ def while_serving(shown: Dashboard, look: Callable[[Ask], T]) -> T:
 
 def test_everything_responds_while_the_worker_runs(tmp_path: Path) -> None:
     """Probes are green, the page, the metrics and the status are there."""
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send(events(10))
         stage.wait_for(lambda status: handled(10, 0)(status) and status["ready"])
         responses = {path: stage.get(path) for path in PATHS}
@@ -93,7 +94,7 @@ def test_everything_responds_while_the_worker_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_status_has_the_whole_story_of_a_partition(tmp_path: Path) -> None:
     """Position, lag, rates with intervals, threshold, budget and counters are in it, as plain JSON."""
-    with WatchedBench(tmp_path / "log") as stage:
+    with Watched(tmp_path / "log") as stage:
         stage.send([*events(500), b"rubbish"])
         stage.wait_for(handled(501))
         # The log's end is asked for every few seconds, and may have been seen last before it was fed.
@@ -114,7 +115,7 @@ def test_a_hanging_loop_turns_liveness_red_and_nothing_else(tmp_path: Path) -> N
     """/livez looks at the loop alone: red while a poll hangs, green when it goes on; readiness does not care."""
     opened = threading.Event()
     opened.set()
-    stage = WatchedBench(
+    stage = Watched(
         tmp_path / "log", http=HttpConfig("127.0.0.1", 0, max_age_s=2.0), wrap=lambda broker: Gate(broker, opened)
     )
     with stage:
@@ -194,7 +195,7 @@ def test_the_default_is_loopback() -> None:
 
 def test_no_secret_in_the_status(tmp_path: Path) -> None:
     """A secret that got into a message is masked."""
-    with WatchedBench(tmp_path / "log", 2, secrets=Secrets(["hunter22"])) as stage:
+    with Watched(tmp_path / "log", 2, secrets=Secrets(["hunter22"])) as stage:
         stage.wait_for(handled(0, 0))
     stage.dashboard.observer.paused(0, "login with hunter22 failed")
     text = json.dumps(stage.dashboard.status())
@@ -205,7 +206,7 @@ def test_no_secret_in_the_status(tmp_path: Path) -> None:
 
 def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     """The policy allows the page's own script and style by their digests and requests to this server only."""
-    with WatchedBench(tmp_path / "log") as stage:
+    with Watched(tmp_path / "log") as stage:
         connection = http.client.HTTPConnection("127.0.0.1", int(stage.dashboard.url.split(":")[-1].strip("/")))
         connection.request("HEAD", "/")
         response = connection.getresponse()
@@ -223,7 +224,7 @@ def test_a_page_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
 
 def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
     """The worker goes on and publishes the same while somebody looks; the margins are the model's own."""
-    with WatchedBench(tmp_path / "log") as stage:
+    with Watched(tmp_path / "log") as stage:
         stage.send(events(400))
         stage.wait_for(handled(400))
         code, body = stage.get("boundary?partition=0")
@@ -244,7 +245,7 @@ def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
 
 def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
     """Other models are distinguished with a sentence."""
-    with WatchedBench(tmp_path / "log", using=config(d=3)) as stage:
+    with Watched(tmp_path / "log", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
         response = stage.get("boundary?partition=0")
 
@@ -253,7 +254,7 @@ def test_a_boundary_needs_two_features(tmp_path: Path) -> None:
 
 def test_a_paused_partition_has_no_boundary(tmp_path: Path) -> None:
     """Its model is not loaded: said at once, instead of waiting for it."""
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send([b"rubbish"] * 1200)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
         response = stage.get("boundary?partition=0")
@@ -266,7 +267,7 @@ def test_a_busy_worker_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     """When the loop does not turn, the request ends with a sentence, and the worker is none the worse."""
     opened = threading.Event()
     opened.set()
-    with WatchedBench(tmp_path / "log", wrap=lambda broker: Gate(broker, opened)) as stage:
+    with Watched(tmp_path / "log", wrap=lambda broker: Gate(broker, opened)) as stage:
         stage.send(events(10))
         stage.wait_for(handled(10))
         opened.clear()

@@ -9,9 +9,9 @@ from npstream.embedded import EmbeddedLog, create_topics
 from npstream.monitor.lag import LagWatch
 from npstream.monitor.status import PartitionStatus
 from npstream.records import Channel, Phase
-from tests.monitor.stage import reading
+from tests.monitor.builders import reading
 from tests.monitor.test_status import Clock
-from tests.worker.bench import TOPICS
+from tests.stage.stage import TOPICS
 
 WALL_S = 1_700_000_000.0
 

@@ -15,7 +15,8 @@ from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS
-from tests.monitor.stage import IDENTITY, Sample, WatchedBench, config, events, handled, reading, sample, samples
+from tests.monitor.builders import IDENTITY, Sample, config, events, handled, reading, sample, samples
+from tests.stage.watched import Watched
 
 
 def of(name: str, **labels: str) -> Sample:
@@ -25,7 +26,7 @@ def of(name: str, **labels: str) -> Sample:
 
 def test_every_metric_of_the_list_is_exported_and_nothing_else(tmp_path: Path) -> None:
     """The families of a scrape are those of the list, each of its kind and with its help."""
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send([*events(50), b"rubbish"])
         stage.wait_for(handled(51, 0))
         families = list(text_string_to_metric_families(stage.get("metrics")[1]))
@@ -56,7 +57,7 @@ def test_prometheus_own_check_accepts_a_scrape(tmp_path: Path) -> None:
         if os.environ.get("CI") == "true":
             pytest.fail("CI needs promtool: install the package prometheus", pytrace=False)
         pytest.skip("no promtool here: install the package prometheus")
-    with WatchedBench(tmp_path / "log") as stage:
+    with Watched(tmp_path / "log") as stage:
         stage.send(events(100))
         stage.wait_for(handled(100))
         scrape = stage.get("metrics")[1]
@@ -70,7 +71,7 @@ def test_prometheus_own_check_accepts_a_scrape(tmp_path: Path) -> None:
 
 def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     """Decisions, labels, outcomes, dead letters and events add up to what was fed."""
-    stage = WatchedBench(tmp_path / "log", using=config(on_bad_event="-1"))
+    stage = Watched(tmp_path / "log", using=config(on_bad_event="-1"))
     with stage:
         bad = [b"[]", b"[]", b'{"id": "a", "x": [1]}', None]
         stage.send([*events(700), *bad, b'{"id": 1, "x": [0.5, 0.5]}', b'{"id": 1, "y": -1}'])
@@ -118,7 +119,7 @@ def test_the_share_of_alarms_is_shown_where_it_is_controlled(tmp_path: Path) -> 
     """Without a single label the rate that tau is for is known; that of labelled non-targets is not."""
     controlled = config(params=Params(d=2, D=8, tau=0.1, control="alarm_rate"))
     unlabelled = [json.dumps({"x": json.loads(event)["x"]}).encode() for event in events(1000)]
-    with WatchedBench(tmp_path / "log", using=controlled) as stage:
+    with Watched(tmp_path / "log", using=controlled) as stage:
         stage.send(unlabelled)
         partition = stage.wait_for(handled(1000))["partitions"][0]
         found = stage.metrics()
@@ -132,7 +133,7 @@ def test_the_share_of_alarms_is_shown_where_it_is_controlled(tmp_path: Path) -> 
 
 def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
     """After a restart counters begin at zero while rates go on from the restored state."""
-    stage = WatchedBench(tmp_path / "log")
+    stage = Watched(tmp_path / "log")
     stage.send(events(300))
     stage.start()
     stage.wait_for(handled(300))

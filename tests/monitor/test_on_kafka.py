@@ -19,9 +19,9 @@ from npstream.records import Channel, Phase
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 from tests.broker import Kafka
-from tests.contracts.places import KafkaPlace, topics_of
-from tests.monitor.stage import config, events, reading
-from tests.worker.running import RunningWorker
+from tests.monitor.builders import config, events, reading
+from tests.stage.places import KafkaPlace, topics_of
+from tests.stage.running import RunningWorker
 
 _WAIT_S = 60.0
 

@@ -9,7 +9,8 @@ import pytest
 from npstream.monitor.dashboard import HttpConfig
 from tests.broker.properties import free_ports
 from tests.monitor.browser import NAMES, Browser, find_chromium
-from tests.monitor.stage import WatchedBench, config, events, handled
+from tests.monitor.builders import config, events, handled
+from tests.stage.watched import Watched
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +34,7 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 def test_the_page_shows_the_worker_and_moves_with_it(browser: Browser, tmp_path: Path) -> None:
     """It loads without an error and without a foreign request, has a card for each partition, and follows events."""
-    with WatchedBench(tmp_path / "log", 3) as stage:
+    with Watched(tmp_path / "log", 3) as stage:
         for partition in range(3):
             stage.send(events(300, seed=partition), partition)
         stage.wait_for(handled(300, 300, 300))
@@ -65,7 +66,7 @@ def test_the_page_shows_the_worker_and_moves_with_it(browser: Browser, tmp_path:
 
 def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: Path) -> None:
     """While the worker is away the page says so; when it is back the page goes on, the gap in its line."""
-    stage = WatchedBench(tmp_path / "log", 2, http=HttpConfig("127.0.0.1", free_ports(1)[0]))
+    stage = Watched(tmp_path / "log", 2, http=HttpConfig("127.0.0.1", free_ports(1)[0]))
     stage.send(events(100))
     stage.start()
     stage.wait_for(handled(100, 0))
@@ -90,7 +91,7 @@ def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: P
 
 def test_after_a_restart_the_page_says_what_its_numbers_cover(browser: Browser, tmp_path: Path) -> None:
     """The window begins with the worker: it is empty, beside it are the numbers of all time."""
-    stage = WatchedBench(tmp_path / "log")
+    stage = Watched(tmp_path / "log")
     stage.send(events(100))
     stage.start()
     stage.wait_for(handled(100))
@@ -112,13 +113,13 @@ def test_after_a_restart_the_page_says_what_its_numbers_cover(browser: Browser, 
 def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path) -> None:
     """No empty box: two features and no label yet, a paused partition, more features than two."""
     box = "(box => [box.hidden, box.querySelector('canvas').hidden, box.querySelector('figcaption').textContent])"
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send([b"rubbish"] * 1200, 1)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["live", "paused"])
         browser.open(stage.dashboard.url)
         browser.wait_for("document.querySelectorAll('.state').length === 2")
         boxes = browser.value(f"[...document.querySelectorAll('article figure')].map({box})")
-    with WatchedBench(tmp_path / "three", using=config(d=3)) as stage:
+    with Watched(tmp_path / "three", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
         browser.open(stage.dashboard.url)
         browser.wait_for("document.querySelectorAll('.state').length === 1")
@@ -133,7 +134,7 @@ def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path)
 
 def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path: Path) -> None:
     """Rubbish beyond the cap pauses a partition; the page says which and what to do, in words."""
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send(events(10), 1)
         stage.send([b"rubbish"] * 1200)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
@@ -151,7 +152,7 @@ def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_a_phone_in_light_and_dark(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     """Nothing sticks out sideways, and text stands out from its background in both schemes."""
-    with WatchedBench(tmp_path / "log", 2) as stage:
+    with Watched(tmp_path / "log", 2) as stage:
         stage.send(events(300))
         stage.wait_for(handled(300, 0))
         browser.look(width, 800, scheme)

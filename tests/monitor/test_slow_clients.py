@@ -12,7 +12,7 @@ import pytest
 from npstream.monitor.connections import Connections
 from npstream.monitor.dashboard import Dashboard, HttpConfig
 from npstream.monitor.http import _CONNECTIONS_MAX
-from tests.monitor.stage import IDENTITY
+from tests.monitor.builders import IDENTITY
 from tests.monitor.test_status import Clock
 
 SLOW_CLIENTS = 64

@@ -8,7 +8,7 @@ import pytest
 from npstream.monitor.recent import STILL_AFTER
 from npstream.monitor.status import Counted, StatusBoard
 from npstream.records import Phase
-from tests.monitor.stage import reading
+from tests.monitor.builders import reading
 
 GRACE_S = 60.0
 

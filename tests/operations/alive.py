@@ -4,8 +4,8 @@ import os
 import signal
 from typing import Any
 
-from tests.operations.command import WorkerCommand
-from tests.operations.site import Site
+from tests.stage.command import WorkerCommand
+from tests.stage.site import Site
 
 NEVER_S = 3600.0
 
@@ -34,7 +34,7 @@ def alive(site: Site, worker_name: str, max_age_s: float, stuck_s: float) -> Ali
     """A worker with these limits; it ends with the site."""
     worker = AliveWorker(site.folder, worker_name, {**site.settings(worker_name), "kafka": _quick(site, worker_name)})
     worker.limits = (NEVER_S, max_age_s, stuck_s)
-    site.workers.append(worker)
+    site.commands.append(worker)
     return worker
 
 

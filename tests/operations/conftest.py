@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker import Kafka
-from tests.operations.site import Site
+from tests.stage.site import Site
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ import numpy as np
 
 from tests.broker import JarKafka, local_jars
 from tests.fetching import exit_code
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand
-from tests.operations.site import Site
+from tests.monitor.builders import events
+from tests.stage.command import WorkerCommand
+from tests.stage.site import Site
 
 SAMPLE_S = 10.0
 GUEST_S = 30.0
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def soak(site: Site, minutes: float, report: Callable[[Sample], None]) -> list[Sample]:
     """Feed two partitions for so long, with a guest that comes and goes, and return what was seen of the host."""
-    host, guest = site.worker("host"), site.worker("guest", kafka=dynamic(site, "guest"))
+    host, guest = site.command("host"), site.command("guest", kafka=dynamic(site, "guest"))
     try:
         host.start().wait_started()
         return _watch(site, host, guest, minutes, report)

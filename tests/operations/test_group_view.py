@@ -9,7 +9,7 @@ from npstream.kafka.group import GroupView, View, assigned_partitions
 from npstream.records import Topics
 from tests.broker import JarKafka, create_topics
 from tests.contracts.builders import eventually
-from tests.system.child import ROOT
+from tests.stage.child import ROOT
 
 _TWO_TOPICS = (
     b"\x00\x00"

@@ -7,11 +7,11 @@ import pytest
 
 from npstream.cli import exits
 from tests.broker import JarKafka
-from tests.monitor.stage import events
+from tests.monitor.builders import events
 from tests.operations.alive import NEVER_S, alive, held
-from tests.operations.command import WorkerCommand
 from tests.operations.probes import Probe
-from tests.operations.site import Site
+from tests.stage.command import WorkerCommand
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(900)
 AWAY_S = 25.0

@@ -16,9 +16,9 @@ from npstream.kafka.admin import Admin
 from npstream.records import Channel
 from tests.broker import Kafka
 from tests.contracts.builders import eventually
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand, npstream
-from tests.operations.site import Site
+from tests.monitor.builders import events
+from tests.stage.command import WorkerCommand, npstream
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -53,7 +53,7 @@ def grow(site: Site) -> None:
 def feed_new(site: Site) -> None:
     """Events for the new partitions, by a client that has not known the topic without them."""
     at_ms = int(time.time() * 1000)
-    with closing(KafkaLog(site.config)) as log:
+    with closing(KafkaLog(site.place.config())) as log:
         for partition in range(OLD, NEW):
             values = events(FIRST, seed=10 + partition)
             log.append(Channel.EVENTS, partition, [(None, value, (), at_ms) for value in values])
@@ -101,9 +101,9 @@ def test_new_partitions_are_served_and_the_old_ones_do_not_notice(site: Site, re
     """No session restarts again and again; what the old partitions decide is what it would have been."""
     for partition in range(OLD):
         site.feed(events(FIRST, seed=partition), partition)
-    workers = [site.worker(f"worker-{n}").start() for n in range(2)]
+    workers = [site.command(f"worker-{n}").start() for n in range(2)]
     eventually(lambda: all(decisions(site, partition) == FIRST for partition in range(OLD)))
-    admin = Admin(site.config)
+    admin = Admin(site.place.config())
     eventually(lambda: [len(member.partitions) for member in admin.group().members] == [1, 1])
     with Load(site) as load:
         grow(site)
@@ -132,7 +132,7 @@ def test_new_partitions_are_served_and_the_old_ones_do_not_notice(site: Site, re
 
 def test_a_partition_that_came_before_its_outputs_waits_for_them(site: Site) -> None:
     """The worker says what to do, and goes on by itself when it was done."""
-    worker = site.worker().start()
+    worker = site.command().start()
     worker.wait_started()
     worker.wait_for(lambda: len(worker.lines("assigned")) == OLD, "its partitions")
     grow(site)

@@ -9,9 +9,9 @@ from npstream.codec.envelope import OFFSET_HEADER
 from npstream.records import Channel
 from tests.broker import create_topics
 from tests.contracts.builders import eventually
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand, npstream
-from tests.operations.site import Site
+from tests.monitor.builders import events
+from tests.stage.command import WorkerCommand, npstream
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -38,7 +38,7 @@ def decided_offsets(site: Site) -> list[int]:
 def decide_old(site: Site) -> WorkerCommand:
     """A worker that has decided all of the old topic."""
     site.feed(events(OLD))
-    worker = site.worker().start()
+    worker = site.command().start()
     worker.wait_started()
     worker.wait_for(lambda: worker.events() == OLD, "the old events to be handled")
     eventually(lambda: len(decided_offsets(site)) == OLD)

@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.broker import Kafka
 from tests.deploy.test_faults import expect, judge
 from tests.deploy.tools import promtool
-from tests.monitor.stage import Sample, events, sample
+from tests.monitor.builders import Sample, events, sample
 from tests.operations.alive import NEVER_S, alive
-from tests.operations.command import WorkerCommand
-from tests.operations.site import Site
+from tests.stage.command import WorkerCommand
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 SICK_MINUTES, HUNG_MINUTES = 20, 15
@@ -40,7 +40,7 @@ def test_a_scrape_pleases_promtool(two: Site) -> None:
     """`promtool check metrics` has nothing to say about a worker that decides, refuses and lags on Kafka."""
     two.feed([*events(300), b"not an event"])
     two.feed(events(100), partition=1)
-    worker = two.worker().start()
+    worker = two.command().start()
     worker.wait_started()
     worker.wait_for(lambda: worker.events() == 401, "all events to be handled")
     key = sample("npstream_lag_records", partition="0")
@@ -85,7 +85,7 @@ def test_rules_fire_on_a_worker_that_hangs(site: Site, tmp_path: Path) -> None:
 
 def test_http_is_on_loopback_by_default(site: Site) -> None:
     """Only this machine reaches the worker's pages; nothing listens on its other addresses."""
-    worker = site.worker().start()
+    worker = site.command().start()
     worker.wait_started()
     port = urlsplit(worker.url).port
     assert port is not None

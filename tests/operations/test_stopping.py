@@ -5,8 +5,8 @@ import pytest
 from npstream.cli import exits
 from npstream.records import Channel
 from npstream.settings.sections import WorkerSection
-from tests.monitor.stage import events
-from tests.operations.site import Site
+from tests.monitor.builders import events
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -20,7 +20,7 @@ def test_a_busy_worker_that_is_asked_to_stop_leaves_nothing_to_replay(site: Site
     """Exit code 0 within the grace period, a checkpoint at the committed offsets, and a next life without replay."""
     site.feed(events(MANY))
     never = {"every_events": 10 * MANY, "every_seconds": 3600}
-    worker = site.worker(worker={"batch_max": 20}, checkpoint=never).start()
+    worker = site.command(worker={"batch_max": 20}, checkpoint=never).start()
     worker.wait_started()
     worker.wait_for(lambda: worker.events() > 200, "the worker to be busy")
 
@@ -45,7 +45,7 @@ def test_a_worker_that_is_killed_has_to_replay(site: Site) -> None:
     """Without the courtesy the checkpoint stays behind the offsets: what the test above sees is the work of SIGTERM."""
     site.feed(events(2000))
     never = {"every_events": 10 * MANY, "every_seconds": 3600}
-    worker = site.worker(worker={"batch_max": 20}, checkpoint=never).start()
+    worker = site.command(worker={"batch_max": 20}, checkpoint=never).start()
     worker.wait_started()
     worker.wait_for(lambda: worker.events() > 200, "the worker to be busy")
     worker.kill()

@@ -10,10 +10,10 @@ import pytest
 from npstream.cli import exits
 from npstream.records import Channel
 from tests.broker import Kafka
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand, npstream
-from tests.operations.site import Site
-from tests.system.child import WAIT_S
+from tests.monitor.builders import events
+from tests.stage.child import WAIT_S
+from tests.stage.command import WorkerCommand, npstream
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -32,7 +32,7 @@ def long_site(kafka: Kafka, tmp_path: Path) -> Iterator[Site]:
 def static(site: Site, worker_name: str, **sections: Any) -> WorkerCommand:
     """A worker whose place in the group outlives it by a long time."""
     section = {**site.settings(worker_name)["kafka"], "session_timeout_ms": SESSION_MS}
-    return site.worker(worker_name, kafka=section, **sections)
+    return site.command(worker_name, kafka=section, **sections)
 
 
 def rollback(worker: WorkerCommand, *flags: str) -> tuple[int, str, str]:

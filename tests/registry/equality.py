@@ -16,10 +16,10 @@ from typing import Any
 from npstream.client import read_decision
 from npstream.records import Channel
 from tests.broker import provide_kafka
-from tests.history.kafka_stage import KafkaStage
 from tests.registry import provide_registry
 from tests.registry.debezium import ENVELOPE_WRITERS, ENVELOPED
 from tests.registry.payments import EVENTS, WRITERS, Write, messages, payments
+from tests.stage.stage import Stage, on_kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def compare(bootstrap: str, registry: str, prefix: str, folder: Path, count: int
     for format, writer in topic.writers.items():
         place = folder / format
         place.mkdir()
-        stage = KafkaStage(bootstrap, f"{prefix}{format}.", place, partitions=2)
+        stage = on_kafka(bootstrap, f"{prefix}{format}.", place, partitions=2)
         stage.configure(events={**topic.events, "format": format, "registry": {"url": registry}}, model={"tau": 0.2})
         stage.send(messages(some, writer(registry, f"{prefix}{format}.events")))
         stage.run(crashes=(9,))
@@ -59,7 +59,7 @@ def compare(bootstrap: str, registry: str, prefix: str, folder: Path, count: int
     return Equality(len(expected), targets, {format: found == expected for format, found in published.items()})
 
 
-def _decisions(stage: KafkaStage) -> list[tuple[bytes | None, bytes | None, int]]:
+def _decisions(stage: Stage) -> list[tuple[bytes | None, bytes | None, int]]:
     with closing(stage.log()) as log:
         return [
             (record.key, record.value, record.timestamp_ms)

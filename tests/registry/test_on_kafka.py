@@ -13,10 +13,10 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from npstream.client import read_decision
 from npstream.records import Channel
 from tests.broker import Kafka
-from tests.history.kafka_stage import KafkaStage
 from tests.registry import Registry, StartRegistry
 from tests.registry.equality import TOPICS, compare
 from tests.registry.payments import EVENTS, avro_payments, messages, payments, plain
+from tests.stage.stage import Stage, on_kafka
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -39,9 +39,9 @@ def test_every_format_gives_the_same_decisions(
 
 
 @pytest.fixture
-def stage(kafka: Kafka, registry: Registry, topic_prefix: str, tmp_path: Path) -> KafkaStage:
+def stage(kafka: Kafka, registry: Registry, topic_prefix: str, tmp_path: Path) -> Stage:
     """A group that reads Avro and writes Avro, before `init` has registered anything."""
-    made = KafkaStage(kafka.bootstrap, topic_prefix, tmp_path, partitions=1)
+    made = on_kafka(kafka.bootstrap, topic_prefix, tmp_path, partitions=1)
     made.configure(events=_events(registry.url), decisions={"format": "avro"}, model={"tau": 0.2})
     return made
 
@@ -50,7 +50,7 @@ def _events(url: str) -> dict[str, Any]:
     return {**EVENTS, "format": "avro", "registry": {"url": url}}
 
 
-def test_decisions_in_avro(stage: KafkaStage, registry: Registry, topic_prefix: str) -> None:
+def test_decisions_in_avro(stage: Stage, registry: Registry, topic_prefix: str) -> None:
     """`init` registers their schema once; any reader of the registry, our client and the audit understand them."""
     topic = stage.settings.topic_names().decisions
     planned, made, again = (stage.tool("init", *more) for more in (["--dry-run"], [], ["--dry-run"]))
@@ -76,7 +76,7 @@ def test_decisions_in_avro(stage: KafkaStage, registry: Registry, topic_prefix: 
     assert (verdict["holds"], verdict["decisions"], verdict["reproduced"]) == (True, 200, 200)
 
 
-def test_a_worker_without_its_schema_says_what_to_run(stage: KafkaStage) -> None:
+def test_a_worker_without_its_schema_says_what_to_run(stage: Stage) -> None:
     """Nothing is published under an id that nobody has."""
     done = stage.tool("run", "--set", "http=off")
 
@@ -86,7 +86,7 @@ def test_a_worker_without_its_schema_says_what_to_run(stage: KafkaStage) -> None
 
 
 def test_the_doctor_looks_at_registry_and_events(
-    stage: KafkaStage, start_registry: StartRegistry, topic_prefix: str
+    stage: Stage, start_registry: StartRegistry, topic_prefix: str
 ) -> None:
     """Nothing to say of a healthy topic; an unknown schema, and a registry that is away, are named."""
     server = start_registry()
@@ -105,7 +105,7 @@ def test_the_doctor_looks_at_registry_and_events(
     assert any(each["subject"] == "schema registry" and "cannot be reached" in each["problem"] for each in away)
 
 
-def test_an_export_gives_the_backtest_of_the_topic(stage: KafkaStage, registry: Registry, topic_prefix: str) -> None:
+def test_an_export_gives_the_backtest_of_the_topic(stage: Stage, registry: Registry, topic_prefix: str) -> None:
     """Exported values are read with their schemas again; lines of JSON are events of the same topic."""
     some = payments(150)
     stage.configure(decisions={"format": "json"})

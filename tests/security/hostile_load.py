@@ -17,9 +17,9 @@ import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from npstream.records import Channel
-from tests.monitor.stage import events
-from tests.operations.site import Site
+from tests.monitor.builders import events
 from tests.security.test_hostile_records import BOMB, DEAD_LETTERS, PARTITIONS, send
+from tests.stage.site import Site
 
 _RATE = 200
 """Events a second in each partition."""
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         site = Site(options.kafka, Path(folder), partitions=PARTITIONS)
-        worker = site.worker().start()
+        worker = site.command().start()
         worker.wait_started()
         worker.wait_for(lambda: len(worker.lines("assigned")) == PARTITIONS, "its partitions")
         with Load(site) as load, Latencies(site) as latencies:

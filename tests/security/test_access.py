@@ -13,11 +13,11 @@ from npstream.cli import exits
 from npstream.codec.envelope import LABELS_HEADER
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel, Topics
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand, npstream
+from tests.monitor.builders import events
 from tests.security.certificates import make_authority
 from tests.security.secured import Right, Secured, described, least_rights, secured_kafka
-from tests.system.child import WAIT_S
+from tests.stage.child import WAIT_S
+from tests.stage.command import WorkerCommand, npstream
 
 pytestmark = pytest.mark.timeout(600)
 RUBBISH = b"not an event"

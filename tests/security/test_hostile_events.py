@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,13 @@ import pytest
 from npstream.cli import exits
 from npstream.codec.dead_letters import VALUE_MAX_BYTES, DeadLetter, read_dead_letter
 from npstream.codec.event import shown
-from npstream.embedded import EmbeddedLog, create_topics
-from npstream.port import Log
 from npstream.records import Channel
 from tests import broker
-from tests.broker import Kafka
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand
-from tests.operations.site import Site
-from tests.worker.bench import TOPICS
+from tests.monitor.builders import events
+from tests.stage.command import WorkerCommand
+from tests.stage.places import EmbeddedPlace, KafkaPlace, LastingPlace, topics_of
+from tests.stage.site import PATIENT
+from tests.stage.stage import TOPICS
 
 pytestmark = pytest.mark.timeout(600)
 LARGEST = 10_000_000
@@ -43,65 +40,51 @@ HOSTILE: list[tuple[str, bytes, str]] = [
 ]
 
 
-class Embedded:
-    """One partition in a file, and its worker."""
-
-    def __init__(self, folder: Path) -> None:
-        path = folder / "log.db"
-        create_topics(path, TOPICS, 1)
-        self.log: Log = EmbeddedLog(path, TOPICS)
-        topics = {name: topic for name, topic in asdict(TOPICS).items() if topic is not None}
-        settings = {"embedded": {"path": str(path)}, "topics": topics, **common()}
-        self.worker = WorkerCommand(folder, "worker", settings)
-
-
-class OnKafka:
-    """One partition of a topic that takes ten megabytes, and its worker."""
-
-    def __init__(self, kafka: Kafka, folder: Path, prefix: str) -> None:
-        larger = {"max.message.bytes": str(LARGEST + 100_000)}
-        name = prefix + "site"
-        broker.create_topics(kafka.bootstrap, {f"{name}.events": 1}, larger)
-        site = Site(kafka.bootstrap, folder, name=name)
-        self.log: Log = site.log
-        self.worker = site.worker("worker-0", **common())
-
-
 def common() -> dict[str, Any]:
     """No partition is paused for its share of bad events here."""
     return {"events": {"dead_letter_cap": 1.0}, "model": {"d": 2, "D": 8, "tau": 0.1}, "http": {"port": 0}}
 
 
 @pytest.fixture(params=["embedded", pytest.param("kafka", marks=pytest.mark.kafka)])
-def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> Iterator[Embedded | OnKafka]:
-    """A worker on either log."""
-    made: Embedded | OnKafka
+def place(request: pytest.FixtureRequest, tmp_path: Path, topic_prefix: str) -> Iterator[LastingPlace]:
+    """One partition of a topic that takes ten megabytes."""
+    made: LastingPlace
     if request.param == "embedded":
-        made = Embedded(tmp_path)
+        made = EmbeddedPlace(tmp_path / "log.db", TOPICS, "g").create(1)
     else:
-        made = OnKafka(request.getfixturevalue("kafka"), tmp_path, topic_prefix)
+        kafka, topics = request.getfixturevalue("kafka"), topics_of(topic_prefix)
+        broker.create_topics(kafka.bootstrap, {topics.events: 1}, {"max.message.bytes": str(LARGEST + 100_000)})
+        made = KafkaPlace(kafka.bootstrap, topics, topic_prefix + "group", client=PATIENT).create_plain(1)
     yield made
-    made.worker.kill()
-    made.log.close()
+    made.leave()
+
+
+@pytest.fixture
+def command(place: LastingPlace, tmp_path: Path) -> Iterator[WorkerCommand]:
+    """Its worker."""
+    made = WorkerCommand(tmp_path, "worker", {**place.settings("worker-0"), **common()})
+    yield made
+    made.kill()
 
 
 @pytest.mark.slow
-def test_hostile_events_become_dead_letters_and_the_worker_lives(place: Embedded | OnKafka) -> None:
+def test_hostile_events_become_dead_letters_and_the_worker_lives(place: LastingPlace, command: WorkerCommand) -> None:
     """Each is kept with its reason, byte for byte unless it is too long; the good events around them are decided."""
     good = events(len(HOSTILE) + 1)
     values = [good[0]]
     for (_, hostile, _), value in zip(HOSTILE, good[1:], strict=True):
         values += [hostile, value]
-    place.log.append(Channel.EVENTS, 0, [(None, value, (), now_ms()) for value in values])
+    log = place.log()
+    log.append(Channel.EVENTS, 0, [(None, value, (), now_ms()) for value in values])
 
-    worker = place.worker.start()
+    worker = command.start()
     worker.wait_started()
     worker.wait_for(lambda: worker.events() == len(values), "all events to be handled")
     alive = worker.get("livez")[0]
     code = worker.terminate()
 
-    dead_letters = [read_dead_letter(record) for record in place.log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
-    decided = sum(1 for _ in place.log.read(Channel.DECISIONS, 0, 0, 2**40))
+    dead_letters = [read_dead_letter(record) for record in log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
+    decided = sum(1 for _ in log.read(Channel.DECISIONS, 0, 0, 2**40))
     assert (alive, code) == (200, exits.OK), worker.said()
     assert reasons(dead_letters) == {name: reason for name, _, reason in HOSTILE}
     assert [dead_letter.value for dead_letter in dead_letters] == [kept(hostile) for _, hostile, _ in HOSTILE]

@@ -15,9 +15,9 @@ from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.records import Channel, Record
 from tests.broker import Kafka
 from tests.broker.raw_produce import produce_raw
-from tests.monitor.stage import events
-from tests.operations.command import WorkerCommand, npstream
-from tests.operations.site import Site
+from tests.monitor.builders import events
+from tests.stage.command import WorkerCommand, npstream
+from tests.stage.site import Site
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -113,7 +113,7 @@ def dead_letters(site: Site) -> list[DeadLetter]:
 def started(site: Site) -> WorkerCommand:
     """A worker that has decided the first good events of all partitions."""
     feed_all(site, seed=0)
-    worker = site.worker().start()
+    worker = site.command().start()
     worker.wait_started()
     worker.wait_for(lambda: len(worker.lines("assigned")) == PARTITIONS, "its partitions")
     worker.wait_for(lambda: worker.events() == PARTITIONS * PART, "the first events to be handled")
@@ -168,7 +168,7 @@ def test_one_that_cannot_be_unpacked_pauses_its_partition_until_the_step_that_th
     assert any("cannot unpack the record at offset" in problem for problem in problems), doctor.stdout
 
     raised = {**site.settings("worker-0")["kafka"], "options": {"receive.message.max.bytes": 1_000_000_000}}
-    again = site.worker(kafka=raised).start()
+    again = site.command(kafka=raised).start()
     wait_decided(site, again, range(PARTITIONS))
     assert again.terminate() == exits.OK
     assert [(dead_letter.reason, dead_letter.offset) for dead_letter in dead_letters(site)] == [(BOMB.reason, PART)]

@@ -11,12 +11,12 @@ from npstream.port import Broker, Log
 from npstream.records import Channel, Position
 from tests.contracts.builders import Owner, chunks, decision, events, share, values
 from tests.contracts.dying_worker import SHARES
-from tests.contracts.places import topics_of
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.clock import Seconds
 from tests.simulation.cluster import SESSION_TIMEOUT_S, TRANSACTION_TIMEOUT_S, Cluster
 from tests.simulation.place import SimulatedPlace
 from tests.simulation.requests import Answer, Undisturbed
+from tests.stage.places import topics_of
 
 
 class Killed(BaseException):

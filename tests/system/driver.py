@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.broker import JarKafka
+from tests.stage.patience import TURN_S
+from tests.stage.process import WorkerProcess
+from tests.stage.site import Site
 from tests.system.faults import Fault, Life
 from tests.system.feed import Feed
-from tests.system.patience import TURN_S
-from tests.system.process import WorkerProcess
-from tests.system.scene import Scene
 
 _KILLED = -signal.SIGKILL
 _PROGRESS_S = 1.0
@@ -94,9 +94,9 @@ class BrokerFault:
 
 @dataclass
 class Run:
-    """One run of a scene under a plan, to its end."""
+    """One run of a site under a plan, to its end."""
 
-    scene: Scene
+    site: Site
     feed: Feed
     patients: list[Patient]
     broker: JarKafka | None = None
@@ -118,13 +118,13 @@ class Run:
                 self.feed.finish()
             if not self.feed.is_alive() and not self._faults_left() and now - looked_at > _PROGRESS_S:
                 looked_at = now
-                if self.scene.decided():
+                if self.site.decided():
                     break
             assert now < deadline, f"not done within {timeout_s:g} s: {self._standing()}"
             assert self.feed.is_alive() or not self._faults_left(), f"the feed ended too early: {self._standing()}"
             time.sleep(TURN_S)
         assert not self.feed.failures, self.feed.failures[0]
-        self.scene.wait_settled()
+        self.site.wait_settled()
 
     def _faults_done(self) -> float:
         fired = sum(len(patient.fired) for patient in self.patients)
@@ -145,4 +145,4 @@ class Run:
     def _standing(self) -> str:
         left = {patient.worker.spec.worker_name: [str(fault) for fault in patient.left] for patient in self.patients}
         tails = "\n".join(patient.worker.where() for patient in self.patients)
-        return f"faults left {left}, {self.feed.fraction:.0%} fed, committed {self.scene.offsets()}\n{tails}"
+        return f"faults left {left}, {self.feed.fraction:.0%} fed, committed {self.site.offsets()}\n{tails}"

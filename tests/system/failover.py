@@ -7,10 +7,11 @@ from random import Random
 from time import monotonic
 
 from tests.broker import JarKafka
+from tests.stage.site import Site
+from tests.system import verdict
 from tests.system.driver import BrokerFault, Patient, Run
 from tests.system.faults import Fault, plan
 from tests.system.feed import Feed
-from tests.system.scene import Scene
 from tests.system.stream import interleaved, labelled_apart, late_observation, stream, system_config
 
 WORKERS = 3
@@ -74,26 +75,26 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
     random = Random(what.seed)
     lives = plan(random, WORKERS, what.holds_s)
     say(f"seed {what.seed}: " + "; ".join(f"w{i} {[[*map(str, life)] for life in own]}" for i, own in enumerate(lives)))
-    scene = Scene(kafka.bootstrap, folder, PARTITIONS, labelled_apart() if what.label_topic else system_config())
+    site = Site(kafka.bootstrap, folder, PARTITIONS, labelled_apart() if what.label_topic else system_config())
     events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
-    feed = Feed(kafka.bootstrap, scene.topics.events, events, what.per_second, scene.topics.labels)
-    patients = [Patient(scene.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
+    feed = Feed(kafka.bootstrap, site.topics.events, events, what.per_second, site.topics.labels)
+    patients = [Patient(site.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
     try:
-        Run(scene, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
+        Run(site, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
         if what.label_topic:
             for patient in patients:
                 patient.worker.restart_if_down()
-            scene.wait_labelled(late_observation)
-        equal = scene.compare()
-        assert not what.label_topic or scene.audit() == equal
-        assert scene.pauses() == []
-        return _result(what, scene, patients, equal, monotonic() - began)
+            site.wait_labelled(late_observation)
+        equal = verdict.compare(site)
+        assert not what.label_topic or verdict.audit(site) == equal
+        assert verdict.pauses(site) == []
+        return _result(what, site, patients, equal, monotonic() - began)
     finally:
-        scene.close()
+        site.close()
 
 
-def _result(what: Failover, scene: Scene, patients: list[Patient], equal: int, seconds: float) -> Result:
-    replays = scene.replays()
+def _result(what: Failover, site: Site, patients: list[Patient], equal: int, seconds: float) -> Result:
+    replays = verdict.replays(site)
     return Result(
         seed=what.seed,
         equal=equal,
@@ -103,6 +104,6 @@ def _result(what: Failover, scene: Scene, patients: list[Patient], equal: int, s
         exits=tuple(code for patient in patients for code in patient.exits),
         replays=len(replays),
         replayed=sum(replays),
-        aborted=scene.aborted(),
+        aborted=verdict.aborted(site),
         seconds=seconds,
     )

@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.broker import JarKafka
-from tests.system import patience
+from tests.stage import patience
+from tests.stage.process import WorkerProcess
+from tests.stage.site import Site
+from tests.system import verdict
 from tests.system.feed import Feed
-from tests.system.process import WorkerProcess
-from tests.system.scene import Scene
 from tests.system.stream import interleaved, stream
 
 _READ_S = 2.0
@@ -27,25 +28,25 @@ def zombie(bootstrap: str, folder: Path, point: str, mutant: str | None = None) 
     session, and shorter than its transaction, then wakes up and tries to finish
     what it had begun.
     """
-    scene = Scene(bootstrap, folder, partitions=2, mutant=mutant)
-    sleeper, heir = scene.worker("sleeper", batch_max=50), scene.worker("heir", batch_max=50)
+    site = Site(bootstrap, folder, partitions=2, mutant=mutant)
+    sleeper, heir = site.worker("sleeper", batch_max=50), site.worker("heir", batch_max=50)
     try:
         sleeper.start(f"{point}:4:stop")
         heir.start()
         patience.wait_until(lambda: _shared([sleeper, heir], 2), "each worker to have one partition")
         partition = sleeper.owned().pop()
         before = _restores(heir, partition)
-        scene.append(partition, stream(600, 1, partition))
+        site.append(partition, stream(600, 1, partition))
         patience.wait_until(lambda: sleeper.stopped, f"the stop at {point}")
         _inherit(heir, partition, before)
         sleeper.send(signal.SIGCONT)
         patience.wait_until(lambda: _has_decided(sleeper), "the sleeper to notice")
-        scene.append(partition, stream(900, 1, partition)[600:])
-        scene.wait_decided()
-        scene.compare()
-        assert scene.pauses() == []
+        site.append(partition, stream(900, 1, partition)[600:])
+        site.wait_decided()
+        verdict.compare(site)
+        assert verdict.pauses(site) == []
     finally:
-        scene.close()
+        site.close()
 
 
 def _shared(workers: list[WorkerProcess], partitions: int) -> bool:
@@ -75,29 +76,29 @@ def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = No
     Its last life reads in large batches, so that the first reaches beyond the
     committed offset. Returns the lengths of the replays that ended on their proof.
     """
-    scene = Scene(bootstrap, folder, partitions=1, mutant=mutant)
-    worker = scene.worker("w0", batch_max=50, every_events=10**9)
+    site = Site(bootstrap, folder, partitions=1, mutant=mutant)
+    worker = site.worker("w0", batch_max=50, every_events=10**9)
     try:
-        scene.append(0, stream(1000, 2, 0))
+        site.append(0, stream(1000, 2, 0))
         for failpoint in ("after_commit:9:kill", "replay:3:kill"):
             worker.start(failpoint)
             assert worker.wait_dead() == -signal.SIGKILL, worker.tail()
-        worker.start(spec=scene.spec("w0", batch_max=5000, every_events=10**9))
+        worker.start(spec=site.spec("w0", batch_max=5000, every_events=10**9))
         worker.wait_for(lambda: bool(worker.lines("live")), "the end of the replay")
-        scene.append(0, stream(1100, 2, 0)[1000:])
-        scene.wait_decided()
-        scene.compare()
-        assert scene.pauses() == []
-        return scene.replays()
+        site.append(0, stream(1100, 2, 0)[1000:])
+        site.wait_decided()
+        verdict.compare(site)
+        assert verdict.pauses(site) == []
+        return verdict.replays(site)
     finally:
-        scene.close()
+        site.close()
 
 
 def outage(kafka: JarKafka, folder: Path, away_s: float) -> None:
     """The broker is killed in the middle of work and stays away; nobody restarts the workers."""
-    scene = Scene(kafka.bootstrap, folder, partitions=2)
-    workers = [scene.worker("a"), scene.worker("b")]
-    feed = Feed(kafka.bootstrap, scene.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
+    site = Site(kafka.bootstrap, folder, partitions=2)
+    workers = [site.worker("a"), site.worker("b")]
+    feed = Feed(kafka.bootstrap, site.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
     feed.allow(1.0)
     try:
         for worker in workers:
@@ -112,9 +113,9 @@ def outage(kafka: JarKafka, folder: Path, away_s: float) -> None:
         kafka.start()
         feed.finish()
         feed.join(120)
-        scene.wait_decided()
-        scene.compare()
-        assert scene.pauses() == []
+        site.wait_decided()
+        verdict.compare(site)
+        assert verdict.pauses(site) == []
         assert [worker.pid for worker in workers] == pids
     finally:
-        scene.close()
+        site.close()

@@ -13,7 +13,7 @@ from npstream.codec.decoder import EventConfig
 from npstream.embedded import EmbeddedLog
 from npstream.records import Channel, Record
 from tests.partition.builders import config, point, record
-from tests.worker.bench import TOPICS, Bench
+from tests.stage.stage import Stage, on_file
 
 GOOD, BAD = 100_000, 10_000
 MAX_BYTES = 2_000
@@ -61,12 +61,12 @@ def good_events(rng: np.random.Generator) -> list[Record]:
     return events
 
 
-def run(path: Path, events: list[Record]) -> Bench:
+def run(path: Path, events: list[Record]) -> Stage:
     """A worker over these events, to their end."""
-    bench = Bench(path)
+    bench = on_file(path)
     bench.feed(0, events)
     rules = config(events=EventConfig(d=3, max_bytes=MAX_BYTES), dead_letter_cap=1.0)
-    bench.run(rules, batch_max=2000)
+    bench.decide(rules, batch_max=2000)
     return bench
 
 
@@ -91,7 +91,7 @@ def test_bad_events_leave_the_decisions_on_the_good_ones_alone(tmp_path: Path) -
     wanted = [(key, value, ts) for key, value, _, ts in alone.published(Channel.DECISIONS)]
     assert [(key, value, ts) for key, value, _, ts in together.published(Channel.DECISIONS)] == wanted
     assert alone.published(Channel.DEAD_LETTERS) == []
-    log = EmbeddedLog(together.path, TOPICS)
+    log = EmbeddedLog(together.path, together.place.topics)
     dead_letters = [read_dead_letter(dead_letter) for dead_letter in log.read(Channel.DEAD_LETTERS, 0, 0, 2**40)]
     log.close()
     assert [

@@ -14,7 +14,8 @@ from npstream.settings import from_mapping
 from npstream.settings.source import read_yaml
 from tests.broker import Kafka
 from tests.codec.streams import enveloped, payments, spaced, under
-from tests.system.scene import Scene
+from tests.stage.site import Site
+from tests.system import verdict
 from tests.system.stream import FIRST_MS
 
 SETTINGS = read_yaml(Path(__file__).parents[2] / "config" / "payments.yaml")
@@ -30,10 +31,10 @@ def settings(**events: Any) -> dict[str, Any]:
     }
 
 
-def values(scene: Scene, channel: Channel) -> list[bytes]:
+def values(site: Site, channel: Channel) -> list[bytes]:
     """What was published."""
-    ends = scene.log.ends(channel, 0)
-    return [record.value or b"" for record in scene.log.read(channel, 0, ends.begin, ends.stable)]
+    ends = site.log.ends(channel, 0)
+    return [record.value or b"" for record in site.log.read(channel, 0, ends.begin, ends.stable)]
 
 
 @pytest.mark.slow
@@ -43,23 +44,23 @@ def test_payments_and_their_change_records_give_the_same_decisions(kafka: Kafka,
     published: list[list[dict[str, Any]]] = []
     for write, section in ((spaced, SETTINGS["events"]), (enveloped, under("payload.after", SETTINGS["events"]))):
         config = from_mapping(settings(**section)).partition_config()
-        scene = Scene(kafka.bootstrap, tmp_path / write.__name__, partitions=1, config=config)
-        worker = scene.worker("w0", batch_max=50, every_events=200)
+        site = Site(kafka.bootstrap, tmp_path / write.__name__, partitions=1, config=config)
+        worker = site.worker("w0", batch_max=50, every_events=200)
         try:
-            scene.append(0, [(b"k", write(document), [], FIRST_MS + i) for i, document in enumerate(documents)])
+            site.append(0, [(b"k", write(document), [], FIRST_MS + i) for i, document in enumerate(documents)])
             worker.start("after_commit:5:kill")
             assert worker.wait_dead() == -signal.SIGKILL, worker.tail()
             worker.start(spec=replace(worker.spec))
-            scene.wait_decided()
+            site.wait_decided()
 
-            assert scene.compare(scene.changes()) > 0
-            ends = scene.log.ends(Channel.DEAD_LETTERS, 0)
-            dead_letters = [*map(read_dead_letter, scene.log.read(Channel.DEAD_LETTERS, 0, ends.begin, ends.stable))]
+            assert verdict.compare(site, verdict.changes(site)) > 0
+            ends = site.log.ends(Channel.DEAD_LETTERS, 0)
+            dead_letters = [*map(read_dead_letter, site.log.read(Channel.DEAD_LETTERS, 0, ends.begin, ends.stable))]
             assert {each.reason for each in dead_letters} == {"missing_feature", "bad_category"}
             assert all(each.detail.startswith(("amount: ", "country: ")) for each in dead_letters)
-            published.append([orjson.loads(value) for value in values(scene, Channel.DECISIONS)])
+            published.append([orjson.loads(value) for value in values(site, Channel.DECISIONS)])
         finally:
-            scene.close()
+            site.close()
 
     plain, wrapped = published
     assert {decision.pop("model") for decision in plain} != {decision.pop("model") for decision in wrapped}

@@ -1,20 +1,19 @@
 """What a worker does between the checkpoint it starts from and the offset that is committed."""
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from npstream.embedded import EmbeddedBroker, EmbeddedLog
+from npstream.embedded import EmbeddedLog
 from npstream.errors import Fatal
 from npstream.observe import Observer, Reading
 from npstream.records import Channel, Position
-from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker import Cadence, Limits
 from tests.broker import Kafka
 from tests.partition.builders import config, mixed
+from tests.stage.stage import PowerCut, Stage, on_file
 from tests.system import stories
-from tests.worker.bench import TOPICS, Bench, PowerCut
 
 _NEVER = Cadence(10**9, 1e9)
 
@@ -43,17 +42,9 @@ def test_a_worker_stopped_while_it_replays_commits_nothing(tmp_path: Path) -> No
     bench = _crashed(tmp_path / "log.db")
     before = _position(bench)
     stop = threading.Event()
-    origin = Origin("g", TOPICS.events, config(), _NEVER)
     limits = Limits(batch_max=20, poll_s=0.01)
 
-    Worker(
-        lambda: (EmbeddedBroker(bench.path, TOPICS, "g"), EmbeddedLog(bench.path, TOPICS)),
-        origin,
-        limits,
-        time.monotonic,
-        stop,
-        StopInReplay(stop),
-    ).run()
+    bench.worker(config(), stop, StopInReplay(stop), limits, cadence=_NEVER).run()
 
     assert before.next_offset > 20
     assert _position(bench) == before
@@ -62,7 +53,7 @@ def test_a_worker_stopped_while_it_replays_commits_nothing(tmp_path: Path) -> No
 def test_a_replay_over_altered_events_stops_the_partition(tmp_path: Path) -> None:
     """Events that are no longer what was decided on are noticed before anything is published."""
     bench = _crashed(tmp_path / "log.db")
-    log = EmbeddedLog(bench.path, TOPICS)
+    log = EmbeddedLog(bench.path, bench.place.topics)
     victim = next(record for record in log.read(Channel.EVENTS, 0, 0, 100) if b'"y"' in (record.value or b""))
     other = b'{"id":"other","x":[9,9,9],"y":1}'
     log._store._db.execute("UPDATE records SET value = ? WHERE value = ?", (other, victim.value))
@@ -70,21 +61,19 @@ def test_a_replay_over_altered_events_stops_the_partition(tmp_path: Path) -> Non
     log.close()
 
     with pytest.raises(Fatal, match="replay to offset"):
-        bench.run(config(), cadence=_NEVER)
+        bench.decide(config(), cadence=_NEVER)
 
 
-def _crashed(path: Path) -> Bench:
+def _crashed(path: Path) -> Stage:
     """A log whose worker died some transactions after its only snapshot."""
-    bench = Bench(path)
+    bench = on_file(path)
     bench.feed(0, mixed(600))
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(config(), wrap=lambda broker: PowerCut(broker, 5), cadence=_NEVER)
+        bench.decide(config(), wrap=lambda broker: PowerCut(broker, 5), cadence=_NEVER)
     return bench
 
 
-def _position(bench: Bench) -> Position:
-    broker = EmbeddedBroker(bench.path, TOPICS, "g")
-    position = broker.state.committed(0)
-    broker.abandon()
+def _position(bench: Stage) -> Position:
+    position = bench.positions()[0]
     assert position is not None
     return position

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from tests.broker import Kafka
-from tests.system import patience
+from tests.stage import patience
+from tests.stage.process import WorkerProcess
+from tests.stage.site import Site
+from tests.system import verdict
 from tests.system.feed import Feed
-from tests.system.process import WorkerProcess
-from tests.system.scene import Scene
 from tests.system.stream import interleaved, stream
 
 PARTITIONS = 4
@@ -14,9 +15,9 @@ PARTITIONS = 4
 
 def test_a_rolling_restart_replays_nothing_and_moves_no_partition(kafka: Kafka, tmp_path: Path) -> None:
     """With static membership each worker comes back to its own partitions, at the event where it had stopped."""
-    scene = Scene(kafka.bootstrap, tmp_path, PARTITIONS)
-    workers = [scene.worker(f"w{i}", session_timeout_ms=60_000) for i in range(3)]
-    feed = Feed(kafka.bootstrap, scene.topics.events, interleaved([stream(3000, 5, p) for p in range(PARTITIONS)]), 200)
+    site = Site(kafka.bootstrap, tmp_path, PARTITIONS)
+    workers = [site.worker(f"w{i}", session_timeout_ms=60_000) for i in range(3)]
+    feed = Feed(kafka.bootstrap, site.topics.events, interleaved([stream(3000, 5, p) for p in range(PARTITIONS)]), 200)
     try:
         for worker in workers:
             worker.start()
@@ -32,17 +33,17 @@ def test_a_rolling_restart_replays_nothing_and_moves_no_partition(kafka: Kafka, 
             worker.wait_for(lambda me=worker, own=owned[index]: me.owned() == own, "its partitions")  # type: ignore[misc]
         feed.finish()
         feed.join(60)
-        scene.wait_decided()
+        site.wait_decided()
 
-        assert scene.compare() > 0
-        assert scene.replays() == []
+        assert verdict.compare(site) > 0
+        assert verdict.replays(site) == []
         assert [worker.owned() for worker in workers] == owned
         # Each has let go of its own partitions once, when it was stopped, and was given them back.
         assert [_moves(worker) for worker in workers] == [
             before + len(own) + 1 for before, own in zip(moves, owned, strict=True)
         ]
     finally:
-        scene.close()
+        site.close()
 
 
 def _shared(workers: list[WorkerProcess]) -> bool:

@@ -16,8 +16,8 @@ from npstream.codec.murmur2 import partition_for
 from npstream.kafka import KafkaConfig, KafkaLog
 from npstream.records import Channel
 from tests.broker import Kafka, create_topics
-from tests.contracts.places import topics_of
-from tests.system import patience
+from tests.stage import patience
+from tests.stage.places import topics_of
 
 SOURCES, PARTITIONS, LABELS = 2, 3, 600
 FIRST_MS = 1_700_000_000_000

@@ -27,8 +27,8 @@ from npstream.observe import Observer
 from npstream.partition import segments
 from npstream.port import Broker, Log
 from npstream.worker import Cadence, Limits, Origin, Worker
+from tests.stage.spec import WorkerSpec
 from tests.system import mutants
-from tests.system.spec import WorkerSpec
 
 _PR_SET_PDEATHSIG = 1
 _SEGMENT_ENTRIES = 40

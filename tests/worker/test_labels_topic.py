@@ -9,7 +9,6 @@ import pytest
 
 from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.codec.position import encode_position
-from npstream.embedded import EmbeddedStateReader
 from npstream.errors import Fatal
 from npstream.history.audit import Verdict, audit
 from npstream.history.coverage import cover
@@ -21,7 +20,7 @@ from npstream.testing import MortalBroker
 from npstream.worker import Cadence
 from tests.embedded import retention
 from tests.partition.builders import config, processor, two_topics, with_labels_topic
-from tests.worker.bench import Bench, Plan, PowerCut
+from tests.stage.stage import Plan, PowerCut, Stage, on_file
 
 TOPICS = Topics("events", "decisions", "dead", "checkpoints", "labels")
 PUBLISHED = (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -29,21 +28,21 @@ PUBLISHED = (Channel.DECISIONS, Channel.DEAD_LETTERS)
 Plain = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 
 
-def bench_with(path: Path, events: Sequence[Record], labels: Sequence[Record], partitions: int = 1) -> Bench:
+def bench_with(path: Path, events: Sequence[Record], labels: Sequence[Record], partitions: int = 1) -> Stage:
     """A log with these in each partition."""
-    bench = Bench(path, partitions, TOPICS)
+    bench = on_file(path, partitions, TOPICS)
     for partition in range(partitions):
         bench.feed(partition, events)
         bench.feed(partition, labels, Channel.LABELS)
     return bench
 
 
-def published(bench: Bench, channel: Channel, partition: int = 0) -> list[Plain]:
+def published(bench: Stage, channel: Channel, partition: int = 0) -> list[Plain]:
     """What the worker published, headers as a tuple."""
     return [(key, value, tuple(headers), ts) for key, value, headers, ts in bench.published(channel, partition)]
 
 
-def recorded(bench: Bench, labels: Sequence[Record], partition: int = 0) -> list[Merge]:
+def recorded(bench: Stage, labels: Sequence[Record], partition: int = 0) -> list[Merge]:
     """The merge that the decisions record."""
     marks = [(-1, 0)]
     for _, _, headers, _ in bench.published(Channel.DECISIONS, partition):
@@ -64,7 +63,7 @@ def expected(
     ]
 
 
-def check(bench: Bench, events: Sequence[Record], labels: Sequence[Record], partition: int = 0) -> list[Merge]:
+def check(bench: Stage, events: Sequence[Record], labels: Sequence[Record], partition: int = 0) -> list[Merge]:
     """Everything published is what the recorded merge leads to, and audit proves it; returns the merge."""
     merges = recorded(bench, labels, partition)
     for channel in PUBLISHED:
@@ -86,17 +85,16 @@ def audited(past: Past, position: Position) -> Verdict:
     return audit(past, coverage, position)
 
 
-def position_of(bench: Bench, partition: int = 0) -> Position | None:
+def position_of(bench: Stage, partition: int = 0) -> Position | None:
     """What is committed."""
-    with closing(EmbeddedStateReader(bench.path, bench.topics, "g")) as state:
-        return state.committed(partition)
+    return bench.positions()[partition]
 
 
 def test_an_undisturbed_run_publishes_its_merge(tmp_path: Path) -> None:
     """All labels are learned that came before the last observation; decisions and audit agree on the order."""
     events, labels = two_topics(600)
     bench = bench_with(tmp_path / "log.db", events, labels, partitions=2)
-    bench.run(with_labels_topic())
+    bench.decide(with_labels_topic())
 
     for partition in (0, 1):
         merges = check(bench, events, labels, partition)
@@ -108,7 +106,7 @@ def test_labels_of_a_partition_that_lags_come_in_the_order_of_time(tmp_path: Pat
     """While there are events to read, a batch is preceded by the labels that are not younger than its first event."""
     events, labels = two_topics(600)
     bench = bench_with(tmp_path / "log.db", events, labels)
-    bench.run(with_labels_topic(), batch_max=50)
+    bench.decide(with_labels_topic(), batch_max=50)
 
     for merge in recorded(bench, labels)[:-3]:
         assert max(label.timestamp_ms for label in merge.records) <= events[merge.before].timestamp_ms
@@ -119,7 +117,7 @@ def disturbed(path: Path, fail_at: Sequence[int]) -> int:
     events, labels = two_topics(400)
     bench = bench_with(path, events, labels)
     plan = Plan(fail_at)
-    seen = bench.run(with_labels_topic(), wrap=lambda broker: MortalBroker(broker, plan.step))
+    seen = bench.decide(with_labels_topic(), wrap=lambda broker: MortalBroker(broker, plan.step))
 
     assert check(bench, events, labels)[-1].next_label == len(labels)
     return seen.restarts
@@ -139,12 +137,12 @@ def test_a_crash_is_replayed_with_the_recorded_merge(tmp_path: Path, commits: in
     bench = bench_with(tmp_path / "log.db", events, labels)
     rare = Cadence(every_events=10**9, every_seconds=1e9)
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(with_labels_topic(), wrap=lambda broker: PowerCut(broker, commits), cadence=rare, batch_max=60)
+        bench.decide(with_labels_topic(), wrap=lambda broker: PowerCut(broker, commits), cadence=rare, batch_max=60)
     position = position_of(bench)
     assert position is not None
     assert position.labels is not None
     assert len(position.labels.merges) == commits - 2
-    seen = bench.run(with_labels_topic(), cadence=rare)
+    seen = bench.decide(with_labels_topic(), cadence=rare)
 
     assert seen.replays[0] == position.next_offset
     check(bench, events, labels)
@@ -163,7 +161,7 @@ def test_many_merges_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.M
             return super().start_commit(shares)
 
     rare = Cadence(every_events=10**9, every_seconds=1e9)
-    bench.run(with_labels_topic(), wrap=lambda broker: Measured(broker, lambda: None), cadence=rare, batch_max=7)
+    bench.decide(with_labels_topic(), wrap=lambda broker: Measured(broker, lambda: None), cadence=rare, batch_max=7)
 
     assert max(sizes) < 300
     assert any(later < earlier - 40 for earlier, later in pairwise(sizes))
@@ -174,7 +172,7 @@ def test_labels_that_were_deleted_before_they_were_learned_pause_the_partition(t
     """As for events: the reason says where and what to do."""
     events, labels = two_topics(400)
     bench = bench_with(tmp_path / "log.db", events[:200], labels)
-    bench.run(with_labels_topic(), batch_max=20)
+    bench.decide(with_labels_topic(), batch_max=20)
     position = position_of(bench)
     assert position is not None
     assert position.labels is not None
@@ -184,16 +182,16 @@ def test_labels_that_were_deleted_before_they_were_learned_pause_the_partition(t
     bench.feed(0, events[200:])
 
     with pytest.raises(Fatal, match=r"labels partition 0: offset \d+ is outside the records kept.*npstream reset"):
-        bench.run(with_labels_topic())
+        bench.decide(with_labels_topic())
 
 
 def test_a_labels_topic_can_be_added_to_a_group(tmp_path: Path) -> None:
     """From the change on decisions carry its offset; the whole range is still proven by audit."""
     events, labels = two_topics(400)
     bench = bench_with(tmp_path / "log.db", events[:200], labels)
-    bench.run(config())
+    bench.decide(config())
     bench.feed(0, events[200:])
-    bench.run(with_labels_topic())
+    bench.decide(with_labels_topic())
 
     position = position_of(bench)
     assert position is not None

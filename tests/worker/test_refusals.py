@@ -11,7 +11,7 @@ from npstream.records import Channel, Share
 from npstream.testing import MortalBroker
 from npstream.worker.refusals import UNKNOWN, Refusals
 from tests.partition.builders import config, labelled
-from tests.worker.bench import Bench
+from tests.stage.stage import on_file
 
 
 def refused(
@@ -105,14 +105,14 @@ class Picky(MortalBroker):
 
 def test_the_partition_that_is_refused_is_found_among_those_that_were_published_together(tmp_path: Path) -> None:
     """The others are decided to their ends, it is paused where it was; with the cause gone it goes on from there."""
-    bench = Bench(tmp_path / "log.db", partitions=3)
+    bench = on_file(tmp_path / "log.db", partitions=3)
     for partition in range(3):
         bench.feed(partition, labelled(200))
 
-    found = bench.run(config(), wrap=lambda broker: Picky(broker, lambda: None), batch_max=1000)
+    found = bench.decide(config(), wrap=lambda broker: Picky(broker, lambda: None), batch_max=1000)
 
     assert found.pauses.keys() == {0}
     assert "larger than its topic allows" in found.pauses[0]
     assert [len(bench.published(Channel.DECISIONS, partition)) for partition in range(3)] == [0, 200, 200]
-    bench.run(config())
+    bench.decide(config())
     assert [len(bench.published(Channel.DECISIONS, partition)) for partition in range(3)] == [200, 200, 200]

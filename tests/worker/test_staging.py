@@ -13,7 +13,7 @@ from npstream.records import Batch, Pointer, Record, Share
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence, PartitionTask
 from tests.partition.builders import config, labelled
-from tests.worker.bench import Bench, PowerCut
+from tests.stage.stage import PowerCut, Stage, on_file
 from tests.worker.test_worker import decisions, oracle
 
 BATCH = 100
@@ -24,9 +24,9 @@ def frozen_clock() -> float:
     return 0.0
 
 
-def run(bench: Bench, wrap: Callable[[Broker], Broker], cadence: Cadence | None = None) -> None:
+def run(bench: Stage, wrap: Callable[[Broker], Broker], cadence: Cadence | None = None) -> None:
     """A worker that stages every full batch."""
-    bench.run(config(), wrap=wrap, cadence=cadence, batch_max=BATCH, clock=frozen_clock)
+    bench.decide(config(), wrap=wrap, cadence=cadence, batch_max=BATCH, clock=frozen_clock)
 
 
 class Diary(MortalBroker):
@@ -63,7 +63,7 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
         return honest(self, records, labels)
 
     monkeypatch.setattr(PartitionTask, "process", process)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, labelled(2 * BATCH + 50))
     run(bench, lambda broker: Diary(broker, lines))
 
@@ -89,10 +89,10 @@ def test_a_full_batch_is_committed_while_the_next_is_processed(tmp_path: Path, m
 def test_once_a_second_a_full_batch_is_committed_at_once(tmp_path: Path) -> None:
     """So that there is a moment at which what is reported of a partition is what is committed of it."""
     lines: list[str] = []
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, labelled(2 * BATCH))
     seconds = count(step=2.0)
-    bench.run(config(), wrap=lambda broker: Diary(broker, lines), batch_max=BATCH, clock=lambda: next(seconds))
+    bench.decide(config(), wrap=lambda broker: Diary(broker, lines), batch_max=BATCH, clock=lambda: next(seconds))
 
     first = lines.index(f"poll {BATCH}")
     assert lines[first + 3 : first + 7] == [f"start {BATCH}", f"finish {BATCH}", f"poll {BATCH}", f"start {2 * BATCH}"]
@@ -126,10 +126,10 @@ class Ending(MortalBroker):
 def test_a_staged_batch_is_published_when_its_partition_is_revoked(tmp_path: Path) -> None:
     """The owner may commit for the last time: the next one has nothing to replay."""
     records = labelled(3 * BATCH)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(
+        bench.decide(
             config(),
             wrap=lambda broker: Ending(broker, lambda it: it.on_revoked([0])),
             batch_max=BATCH,
@@ -137,17 +137,17 @@ def test_a_staged_batch_is_published_when_its_partition_is_revoked(tmp_path: Pat
         )
 
     assert decisions(bench) == oracle(records[:BATCH])
-    assert bench.run(config()).replays == []
+    assert bench.decide(config()).replays == []
     assert decisions(bench) == oracle(records)
 
 
 def test_a_staged_batch_is_dropped_when_its_partition_is_lost(tmp_path: Path) -> None:
     """Another worker owns it by now and decides those events itself."""
     records = labelled(3 * BATCH)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, records)
     with pytest.raises(RuntimeError, match="power cut"):
-        bench.run(
+        bench.decide(
             config(),
             wrap=lambda broker: Ending(broker, lambda it: it.on_lost([0])),
             batch_max=BATCH,
@@ -155,14 +155,14 @@ def test_a_staged_batch_is_dropped_when_its_partition_is_lost(tmp_path: Path) ->
         )
 
     assert decisions(bench) == []
-    bench.run(config())
+    bench.decide(config())
     assert decisions(bench) == oracle(records)
 
 
 def test_a_staged_batch_is_published_when_its_partition_cannot_be_read_on(tmp_path: Path) -> None:
     """Its events may be deleted by now, so that nobody could decide them again."""
     records = labelled(3 * BATCH)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, records)
     gone = StateCorrupt("deleted")
     with pytest.raises(Fatal, match="deleted"):
@@ -173,12 +173,12 @@ def test_a_staged_batch_is_published_when_its_partition_cannot_be_read_on(tmp_pa
 
 def test_a_batch_points_to_the_snapshot_of_the_commit_before_it(tmp_path: Path) -> None:
     """Where a snapshot lies is known when its commit is finished, and the next position must lead there."""
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, labelled(4 * BATCH))
     every_other = Cadence(every_events=2 * BATCH, every_seconds=1e9)
     with pytest.raises(RuntimeError, match="power cut"):  # after the first commit and three batches
-        bench.run(
+        bench.decide(
             config(), wrap=lambda broker: PowerCut(broker, 4), cadence=every_other, batch_max=BATCH, clock=frozen_clock
         )
 
-    assert bench.run(config()).replays == [BATCH]
+    assert bench.decide(config()).replays == [BATCH]

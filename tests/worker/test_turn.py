@@ -4,15 +4,14 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from npstream.embedded import EmbeddedBroker, EmbeddedLog
 from npstream.errors import Retryable, StateCorrupt
 from npstream.observe import Observer, Reading
-from npstream.port import Broker, FinishCommit, Listener, Log
+from npstream.port import Broker, FinishCommit, Listener
 from npstream.records import Batch, Phase, Share
 from npstream.testing import MortalBroker
-from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker import Cadence, Limits, Worker
 from tests.partition.builders import config, mixed
-from tests.worker.bench import TOPICS, Bench
+from tests.stage.stage import Stage, on_file
 from tests.worker.test_worker import decisions, oracle
 
 
@@ -50,20 +49,16 @@ class Seconds:
         return self.now
 
 
-def driven(bench: Bench, observer: Observer, wrap: Callable[[Broker], Broker] = lambda broker: broker) -> Worker:
+def driven(bench: Stage, observer: Observer, wrap: Callable[[Broker], Broker] = lambda broker: broker) -> Worker:
     """A worker that nobody runs."""
-
-    def connect() -> tuple[Broker, Log]:
-        return wrap(EmbeddedBroker(bench.path, TOPICS, "g")), EmbeddedLog(bench.path, TOPICS)
-
-    origin = Origin("g", TOPICS.events, config(), Cadence(every_events=250, every_seconds=1e9))
-    return Worker(connect, origin, Limits(batch_max=100, poll_s=0.0), Seconds(), threading.Event(), observer)
+    limits, cadence = Limits(batch_max=100, poll_s=0.0), Cadence(every_events=250, every_seconds=1e9)
+    return bench.worker(config(), threading.Event(), observer, limits, cadence=cadence, wrap=wrap, clock=Seconds())
 
 
 def test_turns_made_by_hand_publish_what_a_run_does(tmp_path: Path) -> None:
     """Seven turns of a hundred events decide all of them; leaving writes the last checkpoint."""
     records = mixed(600)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, records)
     phases = Phases()
     worker = driven(bench, phases)
@@ -93,7 +88,7 @@ class Failing(MortalBroker):
 def test_a_turn_that_fails_says_how_long_to_wait_and_the_next_one_restores(tmp_path: Path) -> None:
     """It neither raises nor sleeps; the session after it replays to what was committed."""
     records = mixed(600)
-    bench = Bench(tmp_path / "log.db")
+    bench = on_file(tmp_path / "log.db")
     bench.feed(0, records)
     phases = Phases()
     worker = driven(bench, phases, Failing)
@@ -130,7 +125,7 @@ class Unreadable(MortalBroker):
 
 def test_what_the_worker_has_paused_the_broker_does_not_read(tmp_path: Path) -> None:
     """The phase is kept in one place: the broker asks for it and hands out nothing more of that partition."""
-    bench = Bench(tmp_path / "log.db", partitions=2)
+    bench = on_file(tmp_path / "log.db", partitions=2)
     records = mixed(600)
     for partition in (0, 1):
         bench.feed(partition, records)

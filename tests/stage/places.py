@@ -1,13 +1,15 @@
-"""Two of the three places where the contract holds, behind one face; `tests.simulation.place` is the third.
+"""Where topics and a group live: in a file, on a Kafka broker, or in memory (`tests.simulation.place`).
 
-A `Place` is four topics in a broker, with a group of its own. It hands out
-brokers and logs and lets go of all of them at the end.
+A `Place` is four topics, or five with labels, and a group of its own. It hands out
+brokers and logs and lets go of all of them at the end; its `settings` lead a worker to it.
 """
 
+import logging
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -22,6 +24,10 @@ from tests.embedded import retention
 
 PARTITIONS = 3
 
+QUIET = logging.getLogger("tests.stage")
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
+
 _QUICK_COMPACTION = {
     "segment.ms": "200",
     "min.cleanable.dirty.ratio": "0.01",
@@ -30,6 +36,14 @@ _QUICK_COMPACTION = {
     "delete.retention.ms": "100",
 }
 """What makes compaction visible within a test."""
+
+QUICK: Mapping[str, Any] = {
+    "session_timeout_ms": 10_000,
+    "transaction_timeout_ms": 10_000,
+    # Members learn of a rebalance with their next heartbeat, three seconds later by default.
+    "options": {"heartbeat.interval.ms": 300},
+}
+"""Settings of a client that soon notices when another is gone."""
 
 
 def topics_of(prefix: str) -> Topics:
@@ -41,6 +55,7 @@ class Place(Protocol):
     """Where the contract is tested."""
 
     topics: Topics
+    group: str
 
     def broker(self) -> Broker:
         """A worker's broker; one at a time unless the first was closed or abandoned."""
@@ -111,6 +126,10 @@ class EmbeddedPlace:
     def with_topics(self, topics: Topics) -> "EmbeddedPlace":
         return EmbeddedPlace(self.path, topics, self.group, self._stack)
 
+    def settings(self, worker_name: str = "w") -> dict[str, Any]:
+        """The sections of a settings file that say where the group lives."""
+        return {"embedded": {"path": str(self.path), "group": self.group}, **_topics_section(self.topics)}
+
     def arguments(self) -> list[str]:
         """What another process needs to come to the same place; see `place_from`."""
         return ["embedded", str(self.path), self.group, *self.topics.names()]
@@ -127,18 +146,27 @@ class KafkaPlace:
     topics: Topics
     group: str
     _stack: ExitStack = field(default_factory=ExitStack)
+    client: Mapping[str, Any] = field(default_factory=lambda: QUICK)
 
     def create(self, partitions: int = PARTITIONS) -> "KafkaPlace":
-        admin = Admin(self.config())
-        admin.prepare(admin.plan(Wishes(partitions)))
-        admin.prepare([Alter(self.topics.checkpoints, name, "", value) for name, value in _QUICK_COMPACTION.items()])
+        self.create_plain(partitions)
+        quick = [Alter(self.topics.checkpoints, name, "", value) for name, value in _QUICK_COMPACTION.items()]
+        Admin(self.config(), QUIET).prepare(quick)
         return self
 
-    def config(self, worker_name: str = "a", **changes: object) -> KafkaConfig:
-        # Members learn of a rebalance with their next heartbeat, three seconds later by default.
-        options = {"heartbeat.interval.ms": 300}
-        quick = {"session_timeout_ms": 10_000, "transaction_timeout_ms": 10_000, "options": options, **changes}
-        return KafkaConfig(self.bootstrap, self.group, worker_name, self.topics, **quick)  # type: ignore[arg-type]
+    def create_plain(self, partitions: int) -> "KafkaPlace":
+        """As `npstream init` makes the topics, with the compaction that operators get."""
+        admin = Admin(self.config(), QUIET)
+        admin.prepare(admin.plan(Wishes(partitions)))
+        return self
+
+    def config(self, worker_name: str = "a", **changes: Any) -> KafkaConfig:
+        return KafkaConfig(self.bootstrap, self.group, worker_name, self.topics, **{**self.client, **changes})
+
+    def settings(self, worker_name: str = "w") -> dict[str, Any]:
+        """The same."""
+        section = {"bootstrap": self.bootstrap, "group": self.group, "worker_name": worker_name, **self.client}
+        return {"kafka": section, **_topics_section(self.topics)}
 
     def broker(self) -> Broker:
         return self.kafka_broker()
@@ -158,7 +186,7 @@ class KafkaPlace:
         return broker
 
     def log(self) -> KafkaLog:
-        log = KafkaLog(self.config())
+        log = KafkaLog(self.config(), QUIET)
         self._stack.callback(log.close)
         return log
 
@@ -169,7 +197,7 @@ class KafkaPlace:
             deleted.result(timeout=10)
 
     def with_topics(self, topics: Topics) -> "KafkaPlace":
-        return KafkaPlace(self.bootstrap, topics, self.group, self._stack)
+        return KafkaPlace(self.bootstrap, topics, self.group, self._stack, self.client)
 
     def arguments(self) -> list[str]:
         """The same."""
@@ -179,7 +207,16 @@ class KafkaPlace:
         self._stack.close()
 
 
-def place_from(arguments: list[str]) -> EmbeddedPlace | KafkaPlace:
+def _topics_section(topics: Topics) -> dict[str, Any]:
+    named = {name: topic for name, topic in asdict(topics).items() if topic is not None and name != "labels"}
+    return {"topics": named} if topics.labels is None else {"topics": named, "labels": {"topic": topics.labels}}
+
+
+LastingPlace = EmbeddedPlace | KafkaPlace
+"""What another process can come to, by its settings or `arguments`."""
+
+
+def place_from(arguments: list[str]) -> LastingPlace:
     """The place another process described with `arguments()`."""
     kind, where, group, *names = arguments
     topics = Topics(*names)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.system.child import ROOT, WAIT_S, Child
+from tests.stage.child import ROOT, WAIT_S, Child
 
 _HTTP_S = 20.0
 

@@ -5,25 +5,23 @@ event must have been decided exactly once, whatever failed on the way.
 """
 
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 from npstream.errors import Fatal
-from npstream.kafka import KafkaBroker, KafkaLog
-from npstream.kafka.orphans import OrphanWatch
 from npstream.observe import Observer
-from npstream.port import Broker, Log
 from npstream.records import Channel, Share
-from npstream.worker import Cadence, Limits, Origin, Worker
+from npstream.worker import Cadence, Limits
 from tests.contracts.builders import eventually
-from tests.contracts.places import PARTITIONS, KafkaPlace
 from tests.kafka.faults import Fault, Faults, installed
+from tests.stage.places import PARTITIONS, KafkaPlace
+from tests.stage.running import RunningWorker
+from tests.stage.stage import Stage
 from tests.system import oracle
 from tests.system.stream import stream, system_config
-from tests.worker.running import RunningWorker
 
 _ROUND = 12
 """Events of each partition in a case."""
@@ -59,11 +57,12 @@ class _Watch(Observer):
         self.pauses[partition] = reason
 
 
-class FaultStage:
-    """Three partitions, and a worker for each case."""
+class Cases:
+    """Three partitions of a stage, and a worker for each case."""
 
-    def __init__(self, place: KafkaPlace) -> None:
-        self._place = place
+    def __init__(self, place: KafkaPlace, folder: Path) -> None:
+        kafka = {**place.settings()["kafka"], "connect_timeout_ms": 5_000}
+        self._stage = Stage(place, folder, PARTITIONS, kafka=kafka)
         self._faults = Faults(place.topics.events)
         self._fed = 0
         self._config = system_config()
@@ -72,7 +71,7 @@ class FaultStage:
         self._stack = ExitStack()
         self._feed()  # its own clients are built here, before any can fail
 
-    def __enter__(self) -> "FaultStage":
+    def __enter__(self) -> "Cases":
         self._stack.enter_context(installed(self._faults))
         return self
 
@@ -95,15 +94,11 @@ class FaultStage:
                 self._faults.arm()
 
     def _worker(self, watch: _Watch, recover_s: float = _PATIENT_S) -> RunningWorker:
-        stop, orphans = threading.Event(), OrphanWatch()
-
-        def connect() -> tuple[Broker, Log]:
-            config = self._place.config(connect_timeout_ms=5_000)
-            return KafkaBroker(config, stopping=stop.is_set, orphans=orphans), KafkaLog(config)
-
-        origin = Origin(self._place.group, self._place.topics.events, self._config, Cadence(every_events=30))
+        stop = threading.Event()
         limits = Limits(batch_max=10, recover_s=recover_s)
-        return RunningWorker(Worker(connect, origin, limits, time.monotonic, stop, watch), stop)
+        return RunningWorker(
+            self._stage.worker(self._config, stop, watch, limits, cadence=Cadence(every_events=30)), stop
+        )
 
     def _catch_up(self, watch: _Watch, worker: RunningWorker) -> None:
         eventually(lambda: not worker.running or self._decided(watch) == frozenset(range(PARTITIONS)))
@@ -133,7 +128,7 @@ class FaultStage:
             self._catch_up(watch, worker)
         assert worker.ended is None, worker.ended
         every: dict[int, oracle.Changes] = {partition: [(0, self._config)] for partition in range(PARTITIONS)}
-        return oracle.compare(self._log, every, self._place.group, self._place.topics.events)
+        return oracle.compare(self._log, every, self._stage.place.group, self._stage.place.topics.events)
 
 
 def is_fatal(outcome: Outcome) -> bool:

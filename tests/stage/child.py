@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tests.system import patience
+from tests.stage import patience
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 120.0

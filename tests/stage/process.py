@@ -5,9 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from npstream.failpoints import NAMES
-from tests.system import mutants, patience
-from tests.system.child import Child
-from tests.system.spec import WorkerSpec
+from tests.stage import patience
+from tests.stage.child import Child
+from tests.stage.spec import WorkerSpec
+from tests.system import mutants
 
 
 class WorkerProcess(Child):
