@@ -29,7 +29,7 @@ _SETTLE_S = 120.0
 PATIENT: Mapping[str, Any] = {
     "session_timeout_ms": 10_000,
     "transaction_timeout_ms": 20_000,
-    "connect_timeout_ms": 60_000,
+    "connect_timeout_ms": 30_000,
 }
 """Quick to notice that a worker is gone, patient with a slow machine."""
 
