@@ -49,7 +49,8 @@ _WORK = (
         "npstream_labels_total",
         "counter",
         "labels",
-        "Labels by fate: with_event, joined (came later), echoed, early, late, duplicate, orphan.",
+        "Labels by fate: with_event, joined (came later), echoed, early, late, duplicate, orphan, corrected (it "
+        "replaced another one).",
         (*PARTITION, "fate"),
     ),
     Metric(
@@ -252,7 +253,8 @@ class Reading:
     `counts` are the partition's counters since its first event, by the names of
     its tally; `bad_events` those of this process, by reason and by the decision
     published all the same ("1", "-1", "none"). `negatives` and the like are
-    labelled events; `replay_to` is the offset at which a replay ends,
+    labelled events; `pending` observations wait for a label, `correctable` have one
+    that may be corrected. `replay_to` is the offset at which a replay ends,
     `saved_offset` that of the newest snapshot. `sample` are labels of the review
     sample, None without one.
     """
@@ -280,6 +282,7 @@ class Reading:
     budget_left: float
     outstanding: int
     pending: int
+    correctable: int
     warming_up: bool
     sample: SampleLabels | None = None
 

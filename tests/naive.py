@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
-SCORE, SCORE_LEARN, LEARN, RELEASE = "score", "score_learn", "learn", "release"
+SCORE, SCORE_LEARN, LEARN, RELEASE, CORRECT = "score", "score_learn", "learn", "release", "correct"
 
 
 class Event(NamedTuple):
     """One operation: features (or a score), a label where it learns, the place it waits in, if any.
 
-    For SCORE, y is -2 where the event is in the review sample.
+    For SCORE, y is -2 where the event is in the review sample; for CORRECT it is the new label, not the old one.
     """
 
     op: str
@@ -173,6 +173,18 @@ class Gate:
         if not self.by_alarm:
             self.charge(alarm, weight)
 
+    def withdraw(self, y: int, alarm: bool, weight: float) -> None:
+        """A label was wrong: what it counted is taken back, but for the recent rates and what the bucket had lost."""
+        if y == 1:
+            self.positives -= 1
+            self.detections -= alarm
+            return
+        self.negatives -= 1
+        self.false_alarms -= alarm
+        if not self.by_alarm:
+            floor = -math.inf if self.params.preset == "paper" else -self.params.budget
+            self.bucket = max(floor, self.bucket - weight * alarm + weight * self.params.tau)
+
     def charge(self, alarm: bool, weight: float = 1.0) -> None:
         """The bucket fills by one with an alarm, and empties by tau with each observation that counts."""
         floor = -math.inf if self.params.preset == "paper" else -self.params.budget
@@ -246,7 +258,6 @@ class Markers:
 
     d: int
     rows: int = 0  # taken into the ring so far
-    events: int = 0
     ring: list[Vector] = field(default_factory=list)
     at: Vector = field(init=False)  # (15, d)
     values: Vector = field(init=False)  # present values taken so far, by column
@@ -258,11 +269,10 @@ class Markers:
     def ready(self) -> bool:
         return self.rows >= 16
 
-    def take(self, row: Vector) -> bool:
-        """Every event, every 4th after the first 1,000. True when the markers moved."""
-        self.events += 1
-        stride = 1 if self.events <= 1000 else 4
-        if self.events % stride:
+    def take(self, row: Vector, t: int) -> bool:
+        """Every event, every 4th after the first 1,000; this one is the t-th. True when the markers moved."""
+        stride = 1 if t <= 1000 else 4
+        if t % stride:
             return False
         if len(self.ring) == 64:
             self.ring = []
@@ -376,9 +386,9 @@ class Tables:
             acc[i] = np.float32(1 - 1e-4) * acc[i] + np.float32(g * g)
             table[i] -= np.float32(eta * g) / np.sqrt(acc[i] + np.float32(1))
 
-    def take(self, x: Vector) -> None:
+    def take(self, x: Vector, t: int) -> None:
         """The row goes to the markers; where they moved, the ferns' limits follow."""
-        if not self.markers.take(x[self.numbers]):
+        if not self.markers.take(x[self.numbers], t):
             return
         first_full = self.markers.rows == 64
         for b in range(5):
@@ -430,11 +440,11 @@ class Naive:
         gate = self.gate
         if event.op == RELEASE:
             assert event.place is not None
-            gate.free(self.decided.pop(event.place) == 1)
+            gate.free(self.decided[event.place] == 1)
             return Row(0, "score", 0.0, gate.q, self.gamma, gate.fpr, self.t)
         f = self.score(event)
         decision, reason = gate.decide(f)
-        if event.op == LEARN and event.place is not None:
+        if event.op in (LEARN, CORRECT) and event.place is not None:
             decision = 1 if self.decided[event.place] == 1 else -1
         row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t)
         if event.op in (SCORE, SCORE_LEARN):
@@ -447,24 +457,35 @@ class Naive:
                 self.decided[event.place] = event.y if decision == -1 and event.y == -2 else decision
                 gate.issue(decision == 1)
             return row
-        weight = self.weigh(event, decision == 1)
-        if event.op == LEARN and event.place is not None:
-            gate.free(self.decided.pop(event.place) == 1)
+        kind = self.kind(event, decision == 1)
+        weight = self.weigh(kind)
+        if event.op == CORRECT:
+            gate.withdraw(-event.y, decision == 1, weight)
+        elif event.op == LEARN and event.place is not None:
+            gate.free(decision == 1)
+        if kind is not None:
+            self.sample[kind][event.y == 1] += 1
+            self.sample[kind][event.y == -1] -= event.op == CORRECT
+        if event.op == SCORE_LEARN and event.place is not None:
+            self.decided[event.place] = max(decision, 0)  # its label was known at once
         gate.settle(event.y, decision == 1, weight)
         if self.params.learning:
             self.learn(event, f, weight)
         return row
 
-    def weigh(self, event: Event, alarm: bool) -> float:
-        """For how many the label counts; the sample is all alarms, all that were known at once, and the reviewed."""
-        known = event.op == SCORE_LEARN or (event.place is not None and alarm)
-        reviewed = not known and event.place is not None and self.decided[event.place] == -2
-        if known or reviewed:
-            kind = "reviewed" if reviewed else "alarm" if alarm else "other"
-            self.sample[kind][event.y == 1] += 1
-        if self.review == 0.0 or known:
+    def kind(self, event: Event, alarm: bool) -> str | None:
+        """As what it is in the sample: all alarms, all whose label was known at once, and the reviewed."""
+        if event.op == SCORE_LEARN:
+            return "alarm" if alarm else "other"
+        if event.place is None:
+            return None
+        return {1: "alarm", 0: "other", -2: "reviewed"}.get(self.decided[event.place])
+
+    def weigh(self, kind: str | None) -> float:
+        """For how many a label counts."""
+        if self.review == 0.0:
             return 1.0
-        return 1 / self.review if reviewed else 0.0
+        return {"alarm": 1.0, "other": 1.0, "reviewed": 1 / self.review}.get(kind or "", 0.0)
 
     def observe(self, event: Event, f: float, alarm: bool) -> None:
         """Control alarm_rate: what needs no label is taken from every decided observation."""
@@ -481,7 +502,7 @@ class Naive:
         """The scaler and, in the stream form, the markers see an event."""
         self.moments.absorb(x[self.numbers])
         if self.params.preset == "plus":
-            self.tables.take(x)
+            self.tables.take(x, self.gate.tracked if self.gate.by_alarm else self.t)
 
     def score(self, event: Event) -> float:
         if self.params.preset == "external":
@@ -525,7 +546,7 @@ class Naive:
         if self.params.preset != "external":
             self.descend(event.x, y, max(weight, 1.0))
             self.move_gamma(y, f, weight)
-            if event.op == SCORE_LEARN or not self.gate.by_alarm:
+            if event.op == SCORE_LEARN or (event.op == LEARN and not self.gate.by_alarm):
                 self.take_features(event.x)
             if self.params.one_class and y == -1:
                 self.learn_drawn_target()

@@ -49,7 +49,8 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "weighted": _weighted(processor.review),
         "budget_left": _number(model.budget_left),
         "outstanding_alarms": model.outstanding,
-        "pending_labels": len(processor.pending),
+        "pending_labels": processor.pending.waiting,
+        "correctable_labels": processor.pending.labelled,
         "tally": processor.tally.to_dict(),
         **_network(model, feature_names(processor.config)),
     }

@@ -40,7 +40,8 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         *_weighted_lines(card["weighted"]),
         f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",
         f"  budget       {budget}, {card['outstanding_alarms']} alarms wait for their label",
-        f"  waiting      {card['pending_labels']} observations wait for a label",
+        f"  waiting      {card['pending_labels']} observations wait for a label"
+        + (f", {card['correctable_labels']} have one that may be corrected" if card["correctable_labels"] else ""),
         "  counted      " + ", ".join(f"{name} {count}" for name, count in card["tally"].items() if count),
     ]
     return "\n".join(lines + _network_lines(card))

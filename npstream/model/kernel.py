@@ -15,15 +15,28 @@ from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
-from npstream.model.sampling import ALARMED, AT_ONCE, FIRST_REVIEWED, GRADIENT_MAX, NON_TARGETS, TARGETS, Sampling
-from npstream.model.scaler import absorb, standardise, to_unit_norm, widen
+from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, weight_of
+from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
-from npstream.model.threshold import FPR, TRACKED, Q, Rule, charge, free, judge, note_issue, park, settle, track
+from npstream.model.threshold import (
+    FPR,
+    TRACKED,
+    Q,
+    Rule,
+    charge,
+    free,
+    judge,
+    note_issue,
+    park,
+    settle,
+    track,
+    withdraw,
+)
 
 Bytes = npt.NDArray[np.int8]
 
 # Operations. PEEK scores and decides without any bookkeeping.
-SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK = range(5)
+SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK, CORRECT = range(6)
 # Presets and input transforms as numbers.
 PLUS, PAPER, EXTERNAL = range(3)
 RAW, UNIT, ZSCORE = range(3)
@@ -60,18 +73,6 @@ class KernelParams(NamedTuple):
     key: np.uint64
     hash_key: np.uint64
     columns: ColumnKinds
-
-
-class Scaler(NamedTuple):
-    """Moments and range of the features (see `scaler`); empty where unused."""
-
-    seen: Floats
-    mean: Floats
-    var: Floats
-    inv_sd: Floats
-    clip: Floats
-    low: Floats
-    high: Floats
 
 
 class ModelState(NamedTuple):
@@ -113,8 +114,8 @@ class Operations(NamedTuple):
 class Outcome(NamedTuple):
     """What each operation found, before it learned; one entry per row.
 
-    `decision` is 1 or -1 (0 for RELEASE), for LEARN the published one. `score`
-    and `reason` of a LEARN row are the current model's. `threshold`, `gamma`,
+    `decision` is 1 or -1 (0 for RELEASE), for LEARN and CORRECT the published one. `score`
+    and `reason` of such a row are the current model's. `threshold`, `gamma`,
     `fpr` (recent estimate) and `t` (events learned so far) are those decided with.
     """
 
@@ -143,15 +144,14 @@ def run(
     for e in range(ops.code.size):
         op = ops.code[e]
         slot = ops.slot[e]
-        f = 0.0
-        decision, reason = 0, 0
+        f, decision, reason = 0.0, 0, 0
         if op == RELEASE:
             free(decided[slot], tally)
         else:
             f = _score(ops, e, params, state, work)
             decision, reason = judge(f, rule, level, tally)
         code = -1
-        if op == LEARN and slot >= 0:
+        if op in (LEARN, CORRECT) and slot >= 0:
             code = int(decided[slot])
             decision = 1 if code > 0 else -1
         outcome.decision[e] = decision
@@ -170,21 +170,21 @@ def run(
                 park(decision, tally)
         elif op == SCORE_LEARN:
             note_issue(reason, tally)
-            _count(ALARMED if decision > 0 else AT_ONCE, ops.y[e], sampling)
-            _label(f, ops.y[e], decision, 1.0, True, sampling.pace, params, rule, state, work)
-        elif op == LEARN:
+            code = max(decision, 0)
             if slot >= 0:
+                decided[slot] = code
+            count(code, ops.y[e], 1, sampling)
+            _label(f, ops.y[e], decision, 1.0, True, sampling.pace, params, rule, state, work)
+        elif op in (LEARN, CORRECT):
+            weight = weight_of(code, sampling)
+            if op == CORRECT:
+                withdraw(-ops.y[e], decision, weight, rule, level, tally)
+                count(code, -ops.y[e], -1, sampling)
+            elif slot >= 0:
                 free(decision, tally)
-                if code != -1:
-                    _count(ALARMED if code > 0 else -code, ops.y[e], sampling)
-            weight = sampling.weight[0 if code > 0 else -code]
-            _label(f, ops.y[e], decision, weight, not rule.by_alarm, sampling.pace, params, rule, state, work)
-
-
-@jit_inline
-def _count(row: int, y: int, sampling: Sampling) -> None:
-    """A label of the sample."""
-    sampling.labelled[row, TARGETS if y > 0 else NON_TARGETS] += 1
+            count(code, ops.y[e], 1, sampling)
+            fresh = op == LEARN and not rule.by_alarm
+            _label(f, ops.y[e], decision, weight, fresh, sampling.pace, params, rule, state, work)
 
 
 @jit_inline

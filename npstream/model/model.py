@@ -92,7 +92,8 @@ class Model:
         withheld alarms; without a slot nobody will label it, so its alarm is not
         outstanding. LEARN feeds the score of the current model to gradient
         and threshold and the published decision to the budget (without a slot:
-        the decision the current model would take). With control alarm_rate every
+        the decision the current model would take). CORRECT is for a slot that has
+        learned the other label (SCORE_LEARN with a slot, LEARN). With control alarm_rate every
         decided row moves threshold and budget, and its features are taken by the
         scaler, whether its label ever comes. A frozen model
         (`learning=False`) still charges the budget and counts. Shapes and values

@@ -19,6 +19,8 @@ class Op(IntEnum):
     """The label of an observation decided earlier: score it again, learn."""
     RELEASE = kernel.RELEASE
     """An observation will never get a label: its alarm is no longer outstanding."""
+    CORRECT = kernel.CORRECT
+    """The other label for an observation that has one: what that counted is taken back, the new one learned."""
 
 
 class Reason(IntEnum):

@@ -1,8 +1,9 @@
 """What a label counts when only some observations are looked at: all alarms, and a random sample of the others.
 
-The published decision of a waiting observation has a code: 1 is an alarm, -1 none
-and not in the sample, -2 and below none but to be reviewed, one code for each share
-of reviews that was ever in force. A label counts 1 on an alarm and 1/p on a reviewed
+The published decision of an observation that waits, or may be corrected, has a code: 1
+is an alarm, 0 none and its label came with it, -1 none and not in the sample, -2 and
+below none but to be reviewed, one code for each share of reviews that was ever in
+force. A label counts 1 on an alarm and 1/p on a reviewed
 observation, p being the share when it was decided. On any other it counts nothing in
 rates, threshold and budget: who looked at it had a reason to.
 
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npstream.arrays import Floats, Ints
+from npstream.jit import jit_inline
 
 CODES = 128
 """As many as an int8 has below zero."""
@@ -42,3 +44,20 @@ class Sampling(NamedTuple):
 def no_sample() -> Sampling:
     """Every label counts one."""
     return Sampling(np.ones(CODES), np.zeros((CODES, 2), np.int64), 1.0)
+
+
+@jit_inline
+def weight_of(code: int, sampling: Sampling) -> float:
+    """For how many a label counts, by the code of the published decision."""
+    if code == 0:
+        return 1.0
+    return float(sampling.weight[ALARMED if code > 0 else -code])
+
+
+@jit_inline
+def count(code: int, y: int, number: int, sampling: Sampling) -> None:
+    """A label of the sample comes (1) or is taken back (-1)."""
+    if code == -1:
+        return
+    row = AT_ONCE if code == 0 else ALARMED if code > 0 else -code
+    sampling.labelled[row, TARGETS if y > 0 else NON_TARGETS] += number

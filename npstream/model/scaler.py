@@ -6,6 +6,7 @@ one-class mode. A missing value (NaN) changes nothing and is 0 once standardised
 """
 
 import math
+from typing import NamedTuple
 
 from npstream.arrays import Floats
 from npstream.jit import jit
@@ -20,6 +21,18 @@ _WINSOR = 8.0
 _MEMORY = 10_000
 # Deviations of fewer values than this say nothing about what an outlier is.
 _WINSOR_FROM = 10
+
+
+class Scaler(NamedTuple):
+    """Moments and range of the features; empty where unused."""
+
+    seen: Floats
+    mean: Floats
+    var: Floats
+    inv_sd: Floats
+    clip: Floats
+    low: Floats
+    high: Floats
 
 
 @jit

@@ -31,10 +31,10 @@ import numpy.typing as npt
 
 from npstream.errors import StateCorrupt
 from npstream.model.columns import FERN_BITS, FERNS, MARKERS, cells_of, columns_of
-from npstream.model.kernel import CLOCKS, ModelState, Scaler, Work
+from npstream.model.kernel import CLOCKS, ModelState, Work
 from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
-from npstream.model.scaler import CLIP
+from npstream.model.scaler import CLIP, Scaler
 from npstream.model.tables import RING, Tables, TableScratch
 from npstream.model.threshold import LEVELS, TALLIES
 

@@ -25,6 +25,10 @@ labels come with their events.
 
 On every window of n labelled negatives, with `fpr` and whatever the data and the model, false alarms
 <= tau n + 2C + 1 (+ alarms on negatives issued and not yet labelled in label mode).
+
+A label may be corrected. To a negative: it is charged then, and adds to the bound the alarms that were labelled
+targets by mistake at any one time, in both modes. To a target: the charge is taken back as far as the bucket has not
+forgotten it, so that the bound is of false alarms less those taken back, n being labels of negatives as they came.
 """
 
 import math
@@ -148,6 +152,20 @@ def settle(y: int, decision: int, weight: float, rule: Rule, level: Floats, tall
         level[FPR] += min(max(1.0 / tally[NEGATIVES], 0.05 * rule.tau) * weight, 1.0) * (alarm - level[FPR])
         if not rule.by_alarm:
             charge(alarm, weight, rule, level)
+
+
+@jit
+def withdraw(y: int, decision: int, weight: float, rule: Rule, level: Floats, tally: Ints) -> None:
+    """A label was wrong: take back its count and its charge. Recent rates go on by the new label alone."""
+    alarm = 1.0 if decision > 0 else 0.0
+    if y > 0:
+        tally[POSITIVES] -= 1
+        tally[DETECTIONS] -= np.int64(alarm)
+    else:
+        tally[NEGATIVES] -= 1
+        tally[FALSE_ALARMS] -= np.int64(alarm)
+        if not rule.by_alarm:
+            level[BUCKET] = max(-rule.capacity, level[BUCKET] - weight * alarm + weight * rule.tau)
 
 
 @jit

@@ -65,6 +65,7 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "expired": counts["observations_expired"],
         "dead_letters": counts["dead_letters"],
         "pending": reading.pending,
+        "correctable": reading.correctable,
         "preset": reading.preset,
         "d": reading.d,
         "features": reading.features,

@@ -14,7 +14,7 @@ from npstream.observe import METRICS, Metric, Reading
 from npstream.records import Phase, SampleLabels
 from npstream.report.intervals import sampled, wilson
 
-FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan")
+FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan", "corrected")
 _DECISIONS = (("1", "score"), ("-1", "score"), ("-1", "warmup"), ("-1", "budget"), ("1", "invalid"), ("-1", "invalid"))
 _OUTCOMES = (("target", "1"), ("target", "-1"), ("non_target", "1"), ("non_target", "-1"))
 

@@ -29,6 +29,8 @@ class LabelConfig:
     """Share of the observations without an alarm that is to be reviewed; 0: none."""
     remembered_max: int = 4096
     early_max: int = 1024
+    corrections: bool = False
+    """Whether an observation stays after its label, so that another label corrects the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ JOINING = (
     "labels_orphan",
     "observations_duplicate",
     "observations_expired",
+    "labels_corrected",
 )
 """The counters that compiled code adds to, in its order."""
 
@@ -37,6 +38,7 @@ class Tally:
     labels_late: int = 0
     labels_duplicate: int = 0
     labels_orphan: int = 0
+    labels_corrected: int = 0
     observations_duplicate: int = 0
     observations_expired: int = 0
     dead_letters: int = 0

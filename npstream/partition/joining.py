@@ -18,6 +18,7 @@ from npstream.jit import jit, jit_inline
 from npstream.model import Op, Operations
 from npstream.partition.counters import JOINING
 from npstream.partition.keyed import COUNT, append, find, oldest, remove
+from npstream.partition.labelled import pop, push
 from npstream.partition.pending import Buffer, Memory
 
 _OBSERVATION, _LABELLED, _LABEL, _ECHO, _BAD = (
@@ -25,9 +26,11 @@ _OBSERVATION, _LABELLED, _LABEL, _ECHO, _BAD = (
 )
 APART = 4
 """In place of a `Kind`: a label from a topic of its own, which is no event and ages nothing."""
-_SCORE, _SCORE_LEARN, _LEARN, _RELEASE = (int(op) for op in (Op.SCORE, Op.SCORE_LEARN, Op.LEARN, Op.RELEASE))
-_WAS_LABELLED, _EXPIRED = 1, 0
-"""How an observation left, in the memory of those that are gone."""
+_SCORE, _SCORE_LEARN, _LEARN, _RELEASE, _CORRECT = (
+    int(op) for op in (Op.SCORE, Op.SCORE_LEARN, Op.LEARN, Op.RELEASE, Op.CORRECT)
+)
+_UNLABELLED = 0
+"""In place of a label."""
 
 # Where a batch stands: the next event, the event that was counted last, operations laid out, events decided by them;
 # then what outlives it: events so far and event time.
@@ -42,6 +45,7 @@ EVENT, COUNTED, LAID_OUT, DECIDED, EVENTS, CLOCK = range(6)
     _ORPHAN,
     _REPEATED,
     _LET_GO,
+    _CORRECTED,
 ) = range(len(JOINING))
 
 
@@ -62,13 +66,17 @@ class EventColumns(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How long an observation waits, and what becomes of it; `clock_step` is what one event may add to the time."""
+    """How long an observation waits, and what becomes of it; `clock_step` is what one event may add to the time.
+
+    `corrections`: it stays after its label, for as long.
+    """
 
     expire_events: int
     expire_ms: float
     negative: bool
     limit: int
     clock_step: int
+    corrections: bool
 
 
 class Planned(NamedTuple):
@@ -97,8 +105,10 @@ def join(
     """
     entries = buffer.entries
     room = planned.operations.code.size
+    while buffer.labelled.number[0] and not rules.corrections:
+        _drop_labelled(buffer, gone)
     while entries.numbers[COUNT] > rules.limit and state[LAID_OUT] < room:
-        _let_go(buffer, gone, rules, state, counts, planned)
+        _make_room(buffer, gone, rules, state, counts, planned)
     while state[EVENT] < batch.kind.size:
         e = state[EVENT]
         kind = batch.kind[e]
@@ -116,13 +126,14 @@ def join(
             return
         if kind == _LABELLED:
             counts[_WITH_EVENT] += 1
-            _decide(batch, e, _SCORE_LEARN, batch.y[e], -1, state, planned)
+            slot = _park_labelled(batch, e, batch.y[e], buffer, gone, rules, state)
+            _decide(batch, e, _SCORE_LEARN, batch.y[e], slot, state, planned)
         elif kind == _OBSERVATION:
             _observe(batch, e, buffer, gone, early, rules, state, counts, planned)
         elif kind in (_LABEL, APART):
-            _label(batch, e, buffer, gone, early, state, counts, planned)
+            _label(batch, e, buffer, gone, early, rules, state, counts, planned)
         else:
-            _echo(batch, e, buffer, gone, state, counts, planned)
+            _echo(batch, e, buffer, gone, rules, state, counts, planned)
         state[EVENT] += 1
 
 
@@ -165,25 +176,51 @@ def _observe(
         counts[_EARLY] += 1
         y = early.value[came]
         remove(early.entries, came)
-        _remember(gone, first, second, _WAS_LABELLED)
-        _decide(batch, e, _SCORE_LEARN, y, -1, state, planned)
+        slot = _park_labelled(batch, e, y, buffer, gone, rules, state)
+        if slot < 0:
+            _remember(gone, first, second, y)
+        _decide(batch, e, _SCORE_LEARN, y, slot, state, planned)
     elif find(buffer.entries, first, second) >= 0:
         # A producer's retry: it gets its decision, and the label will count for the first one.
         counts[_REPEATED] += 1
         _decide(batch, e, _SCORE, batch.y[e], -1, state, planned)
     else:
         if buffer.entries.numbers[COUNT] >= rules.limit:
-            _let_go(buffer, gone, rules, state, counts, planned)  # memory is bounded: the oldest counts as expired
-        slot = append(buffer.entries, first, second)
-        for i in range(buffer.x.shape[1]):
-            buffer.x[slot, i] = batch.x[e, i]
-        if buffer.score.size:
-            buffer.score[slot] = batch.score[e]
-        buffer.number[slot] = buffer.parked[0]
-        buffer.parked[0] += 1
-        buffer.parked_at[slot] = state[EVENTS]
-        buffer.parked_ms[slot] = state[CLOCK]
-        _decide(batch, e, _SCORE, batch.y[e], slot, state, planned)
+            _make_room(buffer, gone, rules, state, counts, planned)
+        _decide(batch, e, _SCORE, batch.y[e], _park(batch, e, buffer, state), state, planned)
+
+
+@jit_inline
+def _park(batch: EventColumns, e: int, buffer: Buffer, state: Ints) -> int:
+    """The observation stays; its slot. There is room."""
+    slot = append(buffer.entries, batch.key[e, 0], batch.key[e, 1])
+    for i in range(buffer.x.shape[1]):
+        buffer.x[slot, i] = batch.x[e, i]
+    if buffer.score.size:
+        buffer.score[slot] = batch.score[e]
+    buffer.number[slot] = buffer.parked[0]
+    buffer.parked[0] += 1
+    buffer.parked_at[slot] = state[EVENTS]
+    buffer.parked_ms[slot] = state[CLOCK]
+    buffer.label[slot] = _UNLABELLED
+    return slot
+
+
+@jit_inline
+def _park_labelled(batch: EventColumns, e: int, y: int, buffer: Buffer, gone: Memory, rules: Rules, state: Ints) -> int:
+    """An observation whose label is known at once stays, should it be corrected; its slot, or -1 where it does not.
+
+    It pushes out none that waits.
+    """
+    if not rules.corrections or not batch.named[e] or find(buffer.entries, batch.key[e, 0], batch.key[e, 1]) >= 0:
+        return -1
+    if buffer.entries.numbers[COUNT] >= rules.limit:
+        if buffer.labelled.number[0] == 0:
+            return -1
+        _drop_labelled(buffer, gone)
+    slot = _park(batch, e, buffer, state)
+    _keep_labelled(buffer, slot, y)
+    return slot
 
 
 @jit_inline
@@ -193,21 +230,26 @@ def _label(
     buffer: Buffer,
     gone: Memory,
     early: Memory,
+    rules: Rules,
     state: Ints,
     counts: Ints,
     planned: Planned,
 ) -> None:
-    first, second = batch.key[e, 0], batch.key[e, 1]
+    first, second, y = batch.key[e, 0], batch.key[e, 1], batch.y[e]
     slot = find(buffer.entries, first, second)
     if slot >= 0:
-        counts[_JOINED] += 1
-        _take(buffer, gone, slot, _WAS_LABELLED)
-        _parked(buffer, slot, _LEARN, batch.y[e], state, planned)
+        code = _labelled(buffer, gone, slot, y, _JOINED, rules, counts)
+        if code >= 0:
+            _parked(buffer, slot, code, y, state, planned)
         return
     left = find(gone.entries, first, second)
+    came = find(early.entries, first, second)
     if left >= 0:
-        counts[_DUPLICATE if gone.value[left] == _WAS_LABELLED else _LATE] += 1
-    elif find(early.entries, first, second) >= 0:
+        counts[_DUPLICATE if gone.value[left] == y else _LATE] += 1
+    elif came >= 0 and rules.corrections and early.value[came] != y:
+        counts[_CORRECTED] += 1
+        early.value[came] = y
+    elif came >= 0:
         counts[_DUPLICATE] += 1
     else:
         if early.entries.numbers[COUNT] == early.value.size:
@@ -218,22 +260,69 @@ def _label(
 
 @jit_inline
 def _echo(
-    batch: EventColumns, e: int, buffer: Buffer, gone: Memory, state: Ints, counts: Ints, planned: Planned
+    batch: EventColumns,
+    e: int,
+    buffer: Buffer,
+    gone: Memory,
+    rules: Rules,
+    state: Ints,
+    counts: Ints,
+    planned: Planned,
 ) -> None:
     """Learn from a label that brings its features along, whether its observation still waits or not."""
-    counts[_ECHOED] += 1
     slot = find(buffer.entries, batch.key[e, 0], batch.key[e, 1]) if batch.named[e] else -1
     if slot >= 0:
-        _take(buffer, gone, slot, _WAS_LABELLED)
-    _own(batch, e, _LEARN, batch.y[e], slot, state, planned)
+        code = _labelled(buffer, gone, slot, batch.y[e], _ECHOED, rules, counts)
+    else:
+        counts[_ECHOED] += 1
+        code = _LEARN
+    if code >= 0:
+        _own(batch, e, code, batch.y[e], slot, state, planned)
+
+
+@jit_inline
+def _labelled(buffer: Buffer, gone: Memory, slot: int, y: int, fate: int, rules: Rules, counts: Ints) -> int:
+    """What a label asks for that finds its observation, -1 for nothing; counted as `fate` where it is the first."""
+    before = buffer.label[slot]
+    if before == y:
+        counts[_DUPLICATE] += 1
+        return -1
+    if before != _UNLABELLED:
+        counts[_CORRECTED] += 1
+        buffer.label[slot] = y
+        return _CORRECT
+    counts[fate] += 1
+    if rules.corrections:
+        _keep_labelled(buffer, slot, y)
+    else:
+        _take(buffer, gone, slot, y)
+    return _LEARN
+
+
+@jit_inline
+def _keep_labelled(buffer: Buffer, slot: int, y: int) -> None:
+    buffer.label[slot] = y
+    push(buffer.labelled, buffer.parked_at, slot)
+
+
+@jit_inline
+def _make_room(buffer: Buffer, gone: Memory, rules: Rules, state: Ints, counts: Ints, planned: Planned) -> None:
+    """Memory is bounded: the oldest that has its label leaves, else the oldest of all, which counts as expired."""
+    if buffer.labelled.number[0]:
+        _drop_labelled(buffer, gone)
+    else:
+        _let_go(buffer, gone, rules, state, counts, planned)
 
 
 @jit_inline
 def _let_go(buffer: Buffer, gone: Memory, rules: Rules, state: Ints, counts: Ints, planned: Planned) -> None:
-    """The oldest observation leaves without a label; should one still come, it will be late."""
-    counts[_LET_GO] += 1
+    """The oldest observation leaves; without a label, should one still come, it will be late."""
     slot = oldest(buffer.entries)
-    _take(buffer, gone, slot, _EXPIRED)
+    if buffer.label[slot] != _UNLABELLED:
+        _drop_labelled(buffer, gone)
+        return
+    counts[_LET_GO] += 1
+    _take(buffer, gone, slot, _UNLABELLED)
     if rules.negative:
         _parked(buffer, slot, _LEARN, -1, state, planned)
     else:
@@ -241,21 +330,28 @@ def _let_go(buffer: Buffer, gone: Memory, rules: Rules, state: Ints, counts: Int
 
 
 @jit_inline
-def _take(buffer: Buffer, gone: Memory, slot: int, how: int) -> None:
+def _drop_labelled(buffer: Buffer, gone: Memory) -> None:
+    """The oldest that has its label leaves; there is one. Its label stands."""
+    slot = pop(buffer.labelled, buffer.parked_at)
+    _take(buffer, gone, slot, buffer.label[slot])
+
+
+@jit_inline
+def _take(buffer: Buffer, gone: Memory, slot: int, y: int) -> None:
     key = buffer.entries.key
-    _remember(gone, key[slot, 0], key[slot, 1], how)
+    _remember(gone, key[slot, 0], key[slot, 1], y)
     remove(buffer.entries, slot)
 
 
 @jit_inline
-def _remember(gone: Memory, first: np.uint64, second: np.uint64, how: int) -> None:
-    """How an id has left; the id that was remembered first is forgotten for it."""
+def _remember(gone: Memory, first: np.uint64, second: np.uint64, y: int) -> None:
+    """Under which label an id has left; the id that was remembered first is forgotten for it."""
     known = find(gone.entries, first, second)
     if known >= 0:
         remove(gone.entries, known)
     elif gone.entries.numbers[COUNT] == gone.value.size:
         remove(gone.entries, oldest(gone.entries))
-    gone.value[append(gone.entries, first, second)] = how
+    gone.value[append(gone.entries, first, second)] = y
 
 
 @jit_inline

@@ -19,13 +19,15 @@ class Journal:
 
     def extend(self, operations: Operations, outcome: Outcome) -> None:
         """Add those operations that learned, each as one row, so that it does not matter how they were batched."""
-        learned = np.flatnonzero((operations.code == Op.LEARN) | (operations.code == Op.SCORE_LEARN))
+        code = operations.code
+        learned = np.flatnonzero((code == Op.LEARN) | (code == Op.SCORE_LEARN) | (code == Op.CORRECT))
         d = operations.x.shape[1]
         half = (d + 1) // 2  # two features in a word
         rows = np.zeros((len(learned), half + 2), "<u8")
         rows.view("<f4")[:, :d] = operations.x[learned]
         rows.view("<f8")[:, half] = outcome.score[learned]
-        rows[:, half + 1] = (operations.y[learned] + 1) * 4 + outcome.decision[learned] + 1
+        corrected = 16 * (code[learned] == Op.CORRECT)
+        rows[:, half + 1] = corrected + (operations.y[learned] + 1) * 4 + outcome.decision[learned] + 1
         digest.extend(self._running, rows.astype(np.uint64, copy=False).ravel())
 
     def hexdigest(self) -> str:

@@ -30,6 +30,7 @@ def rules_of(config: LabelConfig) -> Rules:
         limit=config.buffer_max,
         # One far-future timestamp may age the waiting observations by 1% of their time, no more.
         clock_step=0 if seconds is None else max(1, int(seconds * 10)),
+        corrections=config.corrections,
     )
 
 
@@ -38,11 +39,16 @@ def new_state(events: int = 0, clock_ms: int = -1) -> Ints:
     return np.array([0, -1, 0, 0, events, clock_ms], np.int64)
 
 
-def columns_of(records: Sequence[Record], decoded: Decoded, topic: str, partition: int) -> EventColumns:
-    """The first records of a decoded batch, as many as are given, with the keys of those that are joined by id."""
+def columns_of(
+    records: Sequence[Record], decoded: Decoded, topic: str, partition: int, corrections: bool = False
+) -> EventColumns:
+    """The first records of a decoded batch, as many as are given, with the keys of those that are joined by id.
+
+    With `corrections` an observation that brings its label is one of them.
+    """
     n = len(records)
     kinds = np.array(decoded.kinds[:n], np.int8)
-    by_id = np.flatnonzero((kinds != Kind.LABELLED) & (kinds != Kind.BAD)).tolist()
+    by_id = np.flatnonzero((corrections | (kinds != Kind.LABELLED)) & (kinds != Kind.BAD)).tolist()
     ids = [decoded.ids[event] for event in by_id] if len(by_id) < n else decoded.ids[:n]
     named = np.ones(n, np.bool_)
     if None in ids:

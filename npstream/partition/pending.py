@@ -2,11 +2,11 @@
 
 An entry is the key of an id, the raw float32 features (or the event's own
 score), the event count and event time at which it was parked, and the published
-decision, which the kernel writes and reads by slot. Order is the order of
-parking. Compiled code (`joining`) puts entries in and takes them out.
+decision, which the kernel writes and reads by slot. Where labels may be corrected
+it stays with its label. Order is the order of parking. Compiled code (`joining`) puts entries in and takes them out.
 
 Beside the buffer two memories say what became of a label's event: ids whose
-observation is gone (labelled: a second label is a duplicate; expired: it is
+observation is gone (under a label: the same one is a duplicate; any other is
 late), and labels that came before their observation (early).
 """
 
@@ -20,20 +20,22 @@ from npstream.arrays import Features, Floats, Ints, Signs
 from npstream.codec.digest import KEY_BYTES
 from npstream.partition.config import LabelConfig
 from npstream.partition.keyed import COUNT, Keyed, append_all, keyed, slots_of
+from npstream.partition.labelled import Labelled, labelled
 from npstream.partition.segments import SegmentIndex, segment_entries
 
 Encode = Callable[[int, Mapping[str, bytes]], bytes]
 """Makes the record of a segment out of its number and columns."""
 
 _Columns = list[tuple[str, npt.NDArray[Any]]]
-_NUMBER, _COUNTERS = "pending.number", "segments.counters"
+_NUMBER, _LABEL, _COUNTERS = "pending.number", "pending.label", "segments.counters"
 
 
 class Buffer(NamedTuple):
     """What waits, by slot: `x` float32[size, d]; `score` float64[size] where events bring one (d = 0), else empty.
 
-    `parked_at` is the number of the event it came with, `parked_ms` the partition's own time then. `number` says
-    where it is stored (see `segments`), `parked` int64[1] is the next one.
+    `parked_at` is the number of the event it came with, `parked_ms` the partition's own time then. `label` is 0 while
+    it waits, `labelled` those that may be corrected. `number` says where it is stored (see `segments`), `parked`
+    int64[1] is the next one.
     """
 
     entries: Keyed
@@ -42,6 +44,8 @@ class Buffer(NamedTuple):
     parked_at: Ints
     parked_ms: Ints
     decided: Signs
+    label: Signs
+    labelled: Labelled
     number: Ints
     parked: Ints
 
@@ -66,6 +70,8 @@ class Pending:
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size, np.int8),
+            np.zeros(size, np.int8),
+            labelled(size if config.corrections else 0),
             np.zeros(size, np.int64),
             np.zeros(1, np.int64),
         )
@@ -77,13 +83,24 @@ class Pending:
         return int(self.buffer.entries.numbers[COUNT])
 
     @property
+    def labelled(self) -> int:
+        """How many of them have a label, which may be corrected."""
+        return int(self.buffer.labelled.number[0])
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their label."""
+        return len(self) - self.labelled
+
+    @property
     def decided(self) -> Signs:
         """The published decisions by slot, shared with the kernel."""
         return self.buffer.decided
 
     def dump(self) -> dict[str, bytes]:
         """Canonical blobs of everything: entries in order of parking, without slots and segments."""
-        return self._blobs(_columns(self.buffer), slots_of(self.buffer.entries)) | self._memories()
+        columns = [*_columns(self.buffer), (_LABEL, self.buffer.label)]
+        return self._blobs(columns, slots_of(self.buffer.entries)) | self._memories()
 
     def store(self, after: int, keep: int, encode: Encode) -> tuple[dict[str, bytes], list[tuple[int, bytes | None]]]:
         """Blobs for a checkpoint, and the segments it writes, or removes where there is no value, by number.
@@ -104,8 +121,9 @@ class Pending:
             self.segments.written(number, after, len(places), value)
             records.append((number, value))
         counters = np.array([self.segments.size, self.segments.snapshots, self.buffer.parked[0]], "<i8").tobytes()
-        stored = self._blobs(columns, slots[layout.inline]) | {_COUNTERS: counters}
-        return stored | self.segments.dump(numbers) | self._memories(), records
+        # A segment is written once: labels that came since are part of the snapshot.
+        stored = self._blobs([*columns, (_LABEL, self.buffer.label)], slots[layout.inline]) | {_COUNTERS: counters}
+        return stored | self.segments.dump(numbers, self.buffer.label[slots]) | self._memories(), records
 
     def _blobs(self, columns: _Columns, slots: npt.NDArray[np.int32]) -> dict[str, bytes]:
         return {name: _little(column[slots]) for name, column in columns}
@@ -123,13 +141,14 @@ class Pending:
         kept: list[npt.NDArray[np.bool_] | None] = [None]
         if _COUNTERS in blobs:
             size, snapshots, pending.buffer.parked[0] = np.frombuffer(blobs[_COUNTERS], "<i8").tolist()
-            pending.segments, waits = SegmentIndex.load(size, snapshots, blobs)
-            for number, places in waits.items():
+            pending.segments, places = SegmentIndex.load(size, snapshots, blobs)
+            for number, (waits_at, label_at) in places.items():
                 part = segments[number]
-                parts.append(part)
-                rows = places[np.frombuffer(part[_NUMBER], "<i8") - number * size]
-                if rows.sum() != places.sum():
+                stored = np.frombuffer(part[_NUMBER], "<i8") - number * size
+                rows = waits_at[stored]
+                if rows.sum() != waits_at.sum():
                     raise ValueError(f"segment {number} lacks observations that wait")
+                parts.append({**part, _LABEL: label_at[stored].tobytes()})
                 kept.append(rows)
         pending._fill(parts, kept)
         _unpack(pending.gone, blobs["labels.gone"])
@@ -152,13 +171,18 @@ class Pending:
                 f"{len(order)} waiting observations do not fit labels.buffer_max {self._config.buffer_max}"
             )
         slots = append_all(self.buffer.entries, _joined(parts, kept, "pending.ids", self.buffer.entries.key)[order])
-        for name, column in _columns(self.buffer)[1:]:
+        for name, column in [*_columns(self.buffer)[1:], (_LABEL, self.buffer.label)]:
             column[slots] = _joined(parts, kept, name, column)[order]
         if _NUMBER in parts[0]:
             self.buffer.number[slots] = _joined(parts, kept, _NUMBER, self.buffer.number)[order]
         else:  # written whole, without any segments: all are stored again
             self.buffer.number[slots] = np.arange(len(slots))
             self.buffer.parked[0] = len(slots)
+        with_label = slots[self.buffer.label[slots] != 0]
+        if len(with_label) and not self._config.corrections:
+            raise ValueError("observations stay after their label though labels.corrections is off")
+        heap = self.buffer.labelled
+        heap.slot[: len(with_label)], heap.number[0] = with_label, len(with_label)
 
 
 def _joined(

@@ -186,7 +186,8 @@ class PartitionProcessor:
 
     def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
         """Take these records: one compiled call lays out what they ask for, another one does it."""
-        batch, event_of = with_labels(columns_of(records, decoded, self.address[1], self.partition), marks.labels)
+        columns = columns_of(records, decoded, self.address[1], self.partition, self.config.labels.corrections)
+        batch, event_of = with_labels(columns, marks.labels)
         if self.review.share:
             batch = self._sampled(batch)
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
@@ -343,7 +344,8 @@ class PartitionProcessor:
         if config.labels != self.config.labels:
             # What will have no room leaves by the rules under which it waited.
             nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
-            for planned in self._planned(nothing, self._rules._replace(limit=config.labels.buffer_max)):
+            limit, corrections = config.labels.buffer_max, config.labels.corrections
+            for planned in self._planned(nothing, self._rules._replace(limit=limit, corrections=corrections)):
                 self._run(planned)
             self.pending = self.pending.under(config.labels)
         old, new = self.config.label_topic, config.label_topic

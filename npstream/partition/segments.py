@@ -3,7 +3,7 @@
 Observations are numbered as they are parked; a segment is a range of numbers. Once
 all of its numbers are given, those of it that still wait are written, one record,
 once. From then on snapshots name the segment and say which of its entries still
-wait; only what waits in the newest, open range is part of the snapshot itself. A
+wait, and under which label others stay; only what waits in the newest, open range is part of the snapshot itself. A
 segment of which nothing waits any more is named no longer, and removed when the
 last kept snapshot that named it has been replaced.
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from npstream.arrays import Ints
+from npstream.arrays import Ints, Signs
 from npstream.codec.segments import NAMED, NamedSegment, dump_named, named_in, record_digest
 
 ENTRIES_MAX = 1000
@@ -29,6 +29,10 @@ _STORED_MAX = 2
 """Times what waits that may be stored, and two segments more."""
 
 Flags = NDArray[np.bool_]
+Places = tuple[Flags, Signs]
+"""For each place of a segment whether its entry is still there, and its label, 0 for none."""
+_LABELS = {"segments.non_targets": -1, "segments.targets": 1}
+"""Blobs that say which entries have which label; empty where none has any."""
 _DROPPED = np.dtype([("number", "<i8"), ("at", "<i8")])
 
 
@@ -105,27 +109,40 @@ class SegmentIndex:
         self.named[number] = NamedSegment(after, stored, record_digest(value))
         self.dropped.pop(number, None)
 
-    def dump(self, numbers: Ints) -> dict[str, bytes]:
-        """Blobs for a snapshot: what is named, and which of it still waits; `numbers` of all that waits."""
-        named = np.array(sorted(self.named), np.int64)
-        waits = np.zeros((len(named), self.size), np.bool_)
-        segment = numbers // self.size
-        inside = _is_one_of(segment, self.named)
-        waits[np.searchsorted(named, segment[inside]), numbers[inside] % self.size] = True
+    def dump(self, numbers: Ints, label: Signs) -> dict[str, bytes]:
+        """Blobs for a snapshot: what is named, and which of it is still there; `numbers` and labels of all that is."""
+        inside = _is_one_of(numbers // self.size, self.named)
+        numbers, label = numbers[inside], label[inside]
         return {
             NAMED: dump_named(self.named),
-            "segments.waiting": np.packbits(waits, axis=1).tobytes(),
+            "segments.waiting": self._bits(numbers),
+            **{name: self._bits(numbers[label == y]) if label.any() else b"" for name, y in _LABELS.items()},
             "segments.dropped": np.array(sorted(self.dropped.items()), _DROPPED).tobytes(),
         }
 
+    def _bits(self, numbers: Ints) -> bytes:
+        """A bit for each place of each segment, set for these numbers."""
+        named = np.array(sorted(self.named), np.int64)
+        places = np.zeros((len(named), self.size), np.bool_)
+        places[np.searchsorted(named, numbers // self.size), numbers % self.size] = True
+        return np.packbits(places, axis=1).tobytes()
+
     @classmethod
-    def load(cls, size: int, snapshots: int, blobs: Mapping[str, bytes]) -> tuple["SegmentIndex", dict[int, Flags]]:
-        """What `dump` wrote, and for each segment which of its places still wait. Raises ValueError."""
+    def load(cls, size: int, snapshots: int, blobs: Mapping[str, bytes]) -> tuple["SegmentIndex", dict[int, Places]]:
+        """What `dump` wrote, and what became of each segment's entries. Raises ValueError."""
         named = named_in(blobs)
-        packed = np.frombuffer(blobs["segments.waiting"], np.uint8).reshape(len(named), -(-size // 8))
-        waits = np.unpackbits(packed, axis=1, count=size).astype(np.bool_)
+
+        def flags(name: str) -> Flags:
+            packed = np.frombuffer(blobs[name], np.uint8).reshape(len(named), -(-size // 8))
+            return np.unpackbits(packed, axis=1, count=size).astype(np.bool_)
+
+        waits, label = flags("segments.waiting"), np.zeros((len(named), size), np.int8)
+        for name, y in _LABELS.items():
+            if blobs[name]:
+                label[flags(name)] = y
         dropped = dict(np.frombuffer(blobs["segments.dropped"], _DROPPED).tolist())
-        return cls(size, named, dropped, snapshots), dict(zip(sorted(named), waits, strict=True))
+        places = dict(zip(sorted(named), zip(waits, label, strict=True), strict=True))
+        return cls(size, named, dropped, snapshots), places
 
 
 def _counts(segment: Ints) -> dict[int, int]:

@@ -167,6 +167,9 @@ class LabelsSection(Section):
     """Ids remembered after their observation has left, to call a further label late or duplicate. 17 bytes each."""
     early_max: int = Field(default=_RULES.labels.early_max, ge=1, le=10_000_000)
     """Labels kept that came before their observation; the oldest is given up for a new one. 17 bytes each."""
+    corrections: bool = _RULES.labels.corrections
+    """`on`: an observation stays after its label, until it expires or room is needed, and another label for it corrects
+    the first. `off`: it leaves with its first label, and takes no memory any more (LABELS.md)."""
 
     def config(self) -> LabelConfig:
         """How long the processor lets an observation wait."""

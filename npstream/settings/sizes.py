@@ -23,11 +23,12 @@ _SCORE_BYTES = 8
 _REMEMBERED_BYTES = 17
 """A remembered id: its hash and a sign."""
 
-_NUMBER_BYTES = 8
-"""Where an observation is stored, in the snapshot that holds it."""
+_NUMBER_BYTES = 8 + 1
+"""Where an observation is stored, and its label, in the snapshot that holds it."""
 
 _NAMED_BYTES = 36 + 16 + 1
-"""A segment in a snapshot that names it: number, place, digest; and until it is removed. A bit for each entry more."""
+"""A segment in a snapshot that names it: number, place, digest; and until it is removed. A bit for each entry more,
+and two where labels may be corrected."""
 
 _OUTPUT_BYTES = 512
 """A decision with key and headers in the open block of the proof, generously."""
@@ -63,7 +64,8 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     entry, waiting = _entry_bytes(config), config.labels.buffer_max
     entries = segment_entries(entry)
     # No more segments are named: half of each was written, and at most twice what waits is stored, and two of them.
-    named = (4 * waiting // entries + 4) * (_NAMED_BYTES + entries // 8)
+    bits = entries // 8 * (3 if config.labels.corrections else 1)
+    named = (4 * waiting // entries + 4) * (_NAMED_BYTES + bits)
     newest = min(waiting, entries) * (entry + _NUMBER_BYTES)
     names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
     remembered = config.labels.remembered_max + config.labels.early_max

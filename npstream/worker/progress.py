@@ -101,7 +101,8 @@ def reading_of(task: PartitionTask) -> Reading:
         gamma=model.gamma,
         budget_left=model.budget_left,
         outstanding=model.outstanding,
-        pending=len(processor.pending),
+        pending=processor.pending.waiting,
+        correctable=processor.pending.labelled,
         warming_up=model.warming_up,
         sample=processor.review.labels(),
     )

@@ -11,19 +11,26 @@ import numpy as np
 
 from npstream.model import Model, Op, Params, Reason
 from tests import naive
-from tests.model.streams import Feed, at_once, delayed, reviewed, sampling_of
+from tests.model.streams import Feed, at_once, corrected, delayed, reviewed, sampling_of
 
 SHAPES = ((1, 1), (2, 100), (5, 13), (8, 40), (29, 16))
-_OPS = {Op.SCORE: naive.SCORE, Op.SCORE_LEARN: naive.SCORE_LEARN, Op.LEARN: naive.LEARN, Op.RELEASE: naive.RELEASE}
+_OPS = {
+    Op.SCORE: naive.SCORE,
+    Op.SCORE_LEARN: naive.SCORE_LEARN,
+    Op.LEARN: naive.LEARN,
+    Op.RELEASE: naive.RELEASE,
+    Op.CORRECT: naive.CORRECT,
+}
 
 
 class Case(NamedTuple):
-    """One set of parameters, whether labels come late, the share of missing values, and that of the review sample."""
+    """One set of parameters, whether labels come late; shares of missing values, of reviews, of corrected labels."""
 
     params: Params
     late: bool = False
     missing: float = 0.0
     review: float = 0.0
+    corrected: float = 0.0
 
 
 class Gap(NamedTuple):
@@ -72,6 +79,18 @@ def cases() -> dict[str, Case]:
         "plus-review-alarm-rate": Case(Params(d=3, D=20, tau=0.1, control="alarm_rate"), late=True, review=0.1),
         "external-review": Case(Params(preset="external", tau=0.05, budget=2), late=True, review=0.1),
         "paper-review": Case(Params(preset="paper", d=3, D=20, tau=0.1), late=True, review=0.1),
+        "plus-corrected": Case(Params(d=3, D=20, tau=0.1, budget=3), late=True, corrected=0.2),
+        "plus-corrected-at-once": Case(Params(d=3, D=20, tau=0.1, budget=3), corrected=0.2),
+        "plus-corrected-review": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.1, corrected=0.2),
+        "plus-corrected-alarm-rate": Case(
+            Params(d=3, D=20, tau=0.1, control="alarm_rate"), late=True, corrected=0.2, missing=0.1
+        ),
+        "plus-corrected-one-class": Case(Params(d=2, D=20, tau=0.1, one_class=True), late=True, corrected=0.2),
+        "plus-corrected-frozen": Case(Params(d=2, D=20, tau=0.1, learning=False), late=True, corrected=0.2),
+        "paper-corrected": Case(Params(preset="paper", d=3, D=20, tau=0.1), late=True, corrected=0.2),
+        "external-corrected": Case(
+            Params(preset="external", tau=0.05, charge="issue", budget=2), late=True, corrected=0.2
+        ),
         "external": Case(Params(preset="external", tau=0.05)),
         "external-late": Case(Params(preset="external", tau=0.05, charge="issue", budget=2), late=True),
     }
@@ -82,6 +101,8 @@ def compare(case: Case, events: int) -> Gap:
     """Kernel and oracle from the same initial weights over the same events."""
     feed = (delayed if case.late else at_once)(case.params, events, seed=7, missing=case.missing)
     sampling = None
+    if case.corrected:
+        feed = corrected(feed, case.corrected)
     if case.review:
         feed, sampling = reviewed(feed, case.review), sampling_of(case.review, case.params.tau)
     model = Model.create(case.params, stream=3)

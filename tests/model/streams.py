@@ -70,6 +70,28 @@ def delayed(params: Params, n: int, seed: int, delay: int = 40, *, missing: floa
     return Feed(Operations(codes, x[rows][:, : params.d], score[rows], y[rows], slots), delay)
 
 
+def corrected(feed: Feed, share: float) -> Feed:
+    """The same, a share of the labels wrong at first: they come the other way round, and right a moment later.
+
+    One in three of these is corrected back to what it was, by mistake.
+    """
+    rng = np.random.default_rng(6)
+    operations = feed.operations
+    labels = np.isin(operations.code, (Op.LEARN, Op.SCORE_LEARN))
+    wrong = labels & (rng.random(len(labels)) < share)
+    times = np.where(wrong, np.where(rng.random(len(labels)) < 1 / 3, 3, 2), 1)
+    rows = np.repeat(np.arange(len(labels)), times)
+    again = np.concatenate([[False], rows[1:] == rows[:-1]])
+    turn = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    found = Operations._make(column[rows] for column in operations)
+    code = np.where(again, Op.CORRECT, found.code).astype(np.int8)
+    y = np.where(wrong[rows] & (turn % 2 == 0), -found.y, found.y).astype(np.int8)
+    # Those that bring their label need a place of their own to be corrected.
+    own = found.slot < 0
+    slot = np.where(own & wrong[rows], feed.slots + rows % 50, found.slot).astype(np.int32)
+    return Feed(found._replace(code=code, y=y, slot=slot), feed.slots + 50)
+
+
 def reviewed(feed: Feed, share: float) -> Feed:
     """The same, with a share of what waits in the review sample."""
     operations = feed.operations

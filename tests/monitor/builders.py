@@ -59,6 +59,7 @@ def reading(**changes: Any) -> Reading:
         "budget_left": 20.0,
         "outstanding": 0,
         "pending": 0,
+        "correctable": 0,
         "warming_up": True,
     }
     return Reading(**(fields | changes))

@@ -80,6 +80,21 @@ def mixed(n: int, seed: int = 0) -> list[Record]:
     return records
 
 
+def overruled(n: int, seed: int = 0) -> list[Record]:
+    """A stream of everything in which many labels come again later: most the other way round, some unchanged."""
+    rng = np.random.default_rng((seed, 3))
+    values: list[tuple[float, object]] = []
+    for at, item in enumerate(mixed(n, seed)):
+        found = orjson.loads(item.value or b"{}") if item.value != b"not json" else {}
+        if rng.random() < 0.5 and "x" in found and "y" in found:
+            found["id"] = f"named{at}"
+        values.append((at, item.value if item.value == b"not json" else found))
+        for _ in range(int(rng.integers(3)) if "id" in found and "y" in found else 0):
+            values.append((at + rng.exponential(60), {"id": found["id"], "y": int(rng.choice([1, -1]))}))
+    values.sort(key=lambda pair: pair[0])
+    return [record(at, value) for at, (_, value) in enumerate(values)]
+
+
 def split(records: list[Record], size: int) -> list[list[Record]]:
     """The same records in batches of `size`."""
     return [records[at : at + size] for at in range(0, len(records), size)]

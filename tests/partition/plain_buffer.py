@@ -29,20 +29,21 @@ class Asked(NamedTuple):
 
 @dataclass
 class Parked:
-    """A waiting observation: the event it came with, and when that was."""
+    """An observation that waits, or has a label (else 0) and may be corrected; the event it came with, and when."""
 
     row: int
     count: int
     clock: int
+    y: int = 0
 
 
 @dataclass
 class PlainBuffer:
-    """What waits by id in order of arrival, ids that are gone, labels that came early."""
+    """What is parked by id in order of arrival, ids that are gone and under which label, labels that came early."""
 
     rules: LabelConfig
-    waiting: OrderedDict[int, Parked] = field(default_factory=OrderedDict)
-    gone: OrderedDict[int, bool] = field(default_factory=OrderedDict)
+    parked: OrderedDict[int, Parked] = field(default_factory=OrderedDict)
+    gone: OrderedDict[int, int] = field(default_factory=OrderedDict)
     early: OrderedDict[int, int] = field(default_factory=OrderedDict)
     counts: Counter[str] = field(default_factory=Counter)
     events: int = 0
@@ -57,44 +58,66 @@ class PlainBuffer:
         self.events += 1
         self._age(event.stamp)
         asked: list[Asked] = []
-        while self.waiting and self._is_due(next(iter(self.waiting.values()))):
-            asked.append(self._let_go())
+        while self.parked and self._is_due(next(iter(self.parked.values()))):
+            asked += self._let_go(next(iter(self.parked)))
         if event.kind == Kind.LABELLED:
             self.counts["labels_with_event"] += 1
-            return [*asked, Asked(Op.SCORE_LEARN, self.row, event.y, None)]
+            parked = event.identity is not None and self._park_labelled(event.identity, event.y)
+            return [*asked, Asked(Op.SCORE_LEARN, self.row, event.y, self.row if parked else None)]
         if event.kind == Kind.OBSERVATION:
             identity = -1 - self.row if event.identity is None else event.identity
             return asked + self._observe(identity)
         if event.kind == Kind.LABEL:
             assert event.identity is not None
             return asked + self._label(event.identity, event.y)
-        self.counts["labels_echoed"] += 1
-        waits = event.identity is not None and event.identity in self.waiting
-        slot = self._leave(event.identity, labelled=True).row if waits and event.identity is not None else None
-        return [*asked, Asked(Op.LEARN, self.row, event.y, slot)]
+        if event.identity is None or event.identity not in self.parked:
+            self.counts["labels_echoed"] += 1
+            return [*asked, Asked(Op.LEARN, self.row, event.y, None)]
+        slot = self.parked[event.identity].row
+        return asked + [Asked(op, self.row, event.y, slot) for op in self._join(event.identity, event.y, "echoed")]
 
     def _observe(self, identity: int) -> list[Asked]:
         if identity in self.early:
             self.counts["labels_early"] += 1
             y = self.early.pop(identity)
-            self._remember(identity, labelled=True)
-            return [Asked(Op.SCORE_LEARN, self.row, y, None)]
-        if identity in self.waiting:
+            parked = identity >= 0 and self._park_labelled(identity, y)
+            if not parked:
+                self._remember(identity, y)
+            return [Asked(Op.SCORE_LEARN, self.row, y, self.row if parked else None)]
+        if identity in self.parked:
             self.counts["observations_duplicate"] += 1
             return [Asked(Op.SCORE, self.row, 0, None)]
-        pushed_out = [self._let_go()] if len(self.waiting) == self.rules.buffer_max else []
-        self.waiting[identity] = Parked(self.row, self.events, self.clock)
+        pushed_out = []
+        if len(self.parked) == self.rules.buffer_max:
+            pushed_out = self._let_go(next(iter([*self._labelled(), *self.parked])))
+        self.parked[identity] = Parked(self.row, self.events, self.clock)
         return [*pushed_out, Asked(Op.SCORE, self.row, 0, self.row)]
 
+    def _park_labelled(self, identity: int, y: int) -> bool:
+        """Keep it under its label, should that be corrected, unless only those that wait could make room."""
+        if not self.rules.corrections or identity in self.parked:
+            return False
+        if len(self.parked) == self.rules.buffer_max:
+            if not self._labelled():
+                return False
+            self._let_go(self._labelled()[0])
+        self.parked[identity] = Parked(self.row, self.events, self.clock, y)
+        return True
+
+    def _labelled(self) -> list[int]:
+        """Those that have their label, the oldest first."""
+        return [identity for identity, parked in self.parked.items() if parked.y]
+
     def _label(self, identity: int, y: int) -> list[Asked]:
-        if identity in self.waiting:
-            self.counts["labels_joined"] += 1
-            row = self._leave(identity, labelled=True).row
-            return [Asked(Op.LEARN, row, y, row)]
+        if identity in self.parked:
+            row = self.parked[identity].row
+            return [Asked(op, row, y, row) for op in self._join(identity, y, "joined")]
         if identity in self.gone:
-            self.counts["labels_duplicate" if self.gone[identity] else "labels_late"] += 1
+            self.counts["labels_duplicate" if self.gone[identity] == y else "labels_late"] += 1
         elif identity in self.early:
-            self.counts["labels_duplicate"] += 1
+            corrects = self.rules.corrections and self.early[identity] != y
+            self.counts["labels_corrected" if corrects else "labels_duplicate"] += 1
+            self.early[identity] = y if corrects else self.early[identity]
         else:
             self.early[identity] = y
             if len(self.early) > self.rules.early_max:
@@ -102,20 +125,35 @@ class PlainBuffer:
                 self.counts["labels_orphan"] += 1
         return []
 
-    def _let_go(self) -> Asked:
+    def _join(self, identity: int, y: int, fate: str) -> list[Op]:
+        """What a label does to its observation, which is parked."""
+        before = self.parked[identity].y
+        if before == y:
+            self.counts["labels_duplicate"] += 1
+            return []
+        self.counts["labels_corrected" if before else f"labels_{fate}"] += 1
+        if self.rules.corrections:
+            self.parked[identity].y = y
+        else:
+            self._leave(identity, y)
+        return [Op.CORRECT if before else Op.LEARN]
+
+    def _let_go(self, identity: int) -> list[Asked]:
+        parked = self._leave(identity, self.parked[identity].y)
+        if parked.y:
+            return []
         self.counts["observations_expired"] += 1
-        row = self._leave(next(iter(self.waiting)), labelled=False).row
         if self.rules.on_expiry == "negative":
-            return Asked(Op.LEARN, row, -1, row)
-        return Asked(Op.RELEASE, row, 0, row)
+            return [Asked(Op.LEARN, parked.row, -1, parked.row)]
+        return [Asked(Op.RELEASE, parked.row, 0, parked.row)]
 
-    def _leave(self, identity: int, *, labelled: bool) -> Parked:
-        self._remember(identity, labelled=labelled)
-        return self.waiting.pop(identity)
+    def _leave(self, identity: int, y: int) -> Parked:
+        self._remember(identity, y)
+        return self.parked.pop(identity)
 
-    def _remember(self, identity: int, *, labelled: bool) -> None:
+    def _remember(self, identity: int, y: int) -> None:
         self.gone.pop(identity, None)
-        self.gone[identity] = labelled
+        self.gone[identity] = y
         if len(self.gone) > self.rules.remembered_max:
             self.gone.popitem(last=False)
 

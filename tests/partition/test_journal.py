@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
-from npstream.partition import PartitionProcessor
+from npstream.partition import LabelConfig, PartitionProcessor
 from npstream.records import Record
-from tests.partition.builders import labelled, mixed, processor, record
+from tests.partition.builders import config, labelled, mixed, processor, record
 
 
 def decided(last: dict[str, object]) -> PartitionProcessor:
@@ -37,6 +37,17 @@ def test_a_label_that_no_decision_has_followed_is_in_the_proof() -> None:
         states.append(made.proof().state)
 
     assert len({*states}) == 2
+
+
+def test_a_correction_is_in_the_proof() -> None:
+    """Learned a second time under the other label, which no decision has followed."""
+    made = processor(config(labels=LabelConfig(corrections=True)))
+    made.process([record(0, {"id": "a", "x": [0.1, 0.2, 0.3], "y": 1})])
+    before = made.proof(), made._journal.hexdigest()
+    made.process([record(1, {"id": "a", "y": -1})])
+
+    assert made.proof().chain == before[0].chain
+    assert made._journal.hexdigest() != before[1]
 
 
 @settings(max_examples=20, deadline=None)

@@ -35,12 +35,13 @@ rules = st.builds(
     on_expiry=st.sampled_from(["drop", "negative"]),
     remembered_max=st.integers(1, 4),
     early_max=st.integers(1, 3),
+    corrections=st.booleans(),
 )
 
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """Any event; observations and echoes may come without an id."""
+    """Any event; all but labels may come without an id."""
     kind = draw(kinds)
     identity = draw(names if kind == Kind.LABEL else names | st.none())
     y = 0 if kind in (Kind.OBSERVATION, Kind.BAD) else draw(st.sampled_from([1, -1]))
@@ -56,6 +57,7 @@ class Compiled:
         self.events, self.clock = 0, -1
         self.counts = np.zeros(len(JOINING), np.int64)
         self._tenants: dict[int, int] = {}
+        self._waits: dict[int, bool] = {}
         self._row = 0
 
     def take(self, batch: Sequence[Event]) -> list[Asked]:
@@ -75,7 +77,7 @@ class Compiled:
             {},
         )
         records = [Record(row, event.stamp, None, None) for row, event in zip(rows, batch, strict=True)]
-        made = columns_of(records, decoded, TOPIC, 0)
+        made = columns_of(records, decoded, TOPIC, 0, self.config.corrections)
         asked, decided, state = list[Asked](), list[int](), new_state(self.events, self.clock)
         for part in operations_of(made, self.pending, rules_of(self.config), state, self.counts):
             code, x, score, y, slots = part.operations
@@ -94,28 +96,32 @@ class Compiled:
         """With the observation that the kernel would find in this slot at this point of the sequence."""
         if slot < 0:
             return Asked(op, row, y, None)
-        if op == Op.SCORE:
-            assert slot not in self._tenants, "a slot that is in use was given away"
-            self._tenants[slot] = row
+        if op in (Op.SCORE, Op.SCORE_LEARN):
+            # One that has its label leaves without an operation.
+            assert self._waits.get(slot) is not True, "a slot in which one waits was given away"
+            self._tenants[slot], self._waits[slot] = row, op == Op.SCORE
             return Asked(op, row, y, row)
-        return Asked(op, row, y, self._tenants.pop(slot))
+        assert self._waits[slot] is (op != Op.CORRECT)
+        self._waits[slot] = False
+        return Asked(op, row, y, self._tenants[slot])
 
     def restore(self) -> None:
         """Through a snapshot: observations may lie elsewhere afterwards."""
-        tenants = [self._tenants[slot] for slot in slots_of(self.pending.buffer.entries).tolist()]
+        before = slots_of(self.pending.buffer.entries).tolist()
         self.pending = Pending.load(self.config, self.d, self.pending.dump(), {})
-        self._tenants = dict(zip(slots_of(self.pending.buffer.entries).tolist(), tenants, strict=True))
+        after = slots_of(self.pending.buffer.entries).tolist()
+        self._tenants = {new: self._tenants[old] for old, new in zip(before, after, strict=True)}
+        self._waits = {new: self._waits[old] for old, new in zip(before, after, strict=True)}
 
-    def _ids(self) -> list[bytes]:
-        packed = self.pending.dump()["pending.ids"]
-        return [packed[at : at + 16] for at in range(0, len(packed), 16)]
-
-    def seen(self) -> tuple[list[bytes], bytes, bytes, dict[str, int], int, int]:
+    def seen(self) -> tuple[bytes, bytes, bytes, dict[str, int], int, int]:
         """All that goes on, for comparison."""
         blobs = self.pending.dump()
+        ids, labels = blobs["pending.ids"], blobs["pending.label"]
+        parked = b"".join(ids[16 * at : 16 * at + 16] + labels[at : at + 1] for at in range(len(labels)))
+        assert self.pending.labelled == len(labels) - labels.count(0) == len(self.pending) - self.pending.waiting
         counts = dict(zip(JOINING, self.counts.tolist(), strict=True))
         return (
-            self._ids(),
+            parked,
             blobs["labels.gone"],
             blobs["labels.early"],
             {name: count for name, count in counts.items() if count},
@@ -134,11 +140,12 @@ def packed(memory: Iterable[tuple[int, int]]) -> bytes:
     return b"".join(key(identity) + int(value).to_bytes(1, "little", signed=True) for identity, value in memory)
 
 
-def seen(plain: PlainBuffer) -> tuple[list[bytes], bytes, bytes, dict[str, int], int, int]:
+def seen(plain: PlainBuffer) -> tuple[bytes, bytes, bytes, dict[str, int], int, int]:
     """All that goes on, of the plain buffer."""
     counts = {name: count for name, count in plain.counts.items() if count}
     gone, early = packed(plain.gone.items()), packed(plain.early.items())
-    return [key(identity) for identity in plain.waiting], gone, early, counts, plain.events, plain.clock
+    parked = packed((identity, parked.y) for identity, parked in plain.parked.items())
+    return parked, gone, early, counts, plain.events, plain.clock
 
 
 @pytest.mark.parametrize("d", [0, 2])

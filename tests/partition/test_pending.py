@@ -71,7 +71,7 @@ def test_a_snapshot_of_it_is_bounded() -> None:
     observe(made, 0, 100)
     label(made, *range(1000, 1050))
 
-    entry = 16 + 4 * D + 8 + 8 + 1
+    entry = 16 + 4 * D + 8 + 8 + 1 + 1
     assert sum(map(len, made.pending.dump().values())) == 7 * entry + 17 * (20 + 5)
 
 

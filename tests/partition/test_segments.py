@@ -1,5 +1,6 @@
 """Waiting observations in segments: what a checkpoint writes, what it removes, and the state that comes back."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,11 @@ from npstream.codec.history import read_history
 from npstream.codec.segments import first_record, named_in, with_segments
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import StateCorrupt
-from npstream.partition import LabelConfig, PartitionProcessor
+from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition import segments as storage
 from npstream.partition.checkpoint import checkpoint_share
 from npstream.records import KeyValue, Record, Share
-from tests.partition.builders import config, mixed, processor, record
+from tests.partition.builders import config, mixed, overruled, processor, record
 
 KEEP = 3
 
@@ -90,14 +91,18 @@ def whole(machine: PartitionProcessor) -> bytes:
 
 
 RULES = config(labels=LabelConfig(buffer_max=30, expire_events=120))
+CORRECTING = config(labels=LabelConfig(buffer_max=30, expire_events=120, corrections=True))
 
 
+@pytest.mark.parametrize(("rules", "stream"), [(RULES, mixed), (CORRECTING, overruled)], ids=["once", "corrected"])
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=25), st.integers(0, 9))
-def test_a_state_in_segments_is_the_state_in_one_piece(steps: list[tuple[int, bool]], seed: int) -> None:
+def test_a_state_in_segments_is_the_state_in_one_piece(
+    rules: PartitionConfig, stream: Callable[[int, int], list[Record]], steps: list[tuple[int, bool]], seed: int
+) -> None:
     """Checkpoints and deaths at any points: the same outputs, the same state, as without any; kept ones are whole."""
-    records = mixed(sum(size for size, _ in steps), seed)
-    calm, life = processor(RULES), Life(processor(RULES))
+    records = stream(sum(size for size, _ in steps), seed)
+    calm, life = processor(rules), Life(processor(rules))
     at = 0
     for size, dies in steps:
         batch, at = records[at : at + size], at + size
@@ -204,6 +209,24 @@ def test_other_settings_leave_what_is_written(change: dict[str, Any]) -> None:
 
     assert [value for _, value in share.segments if value is not None] == []
     assert whole(life.machine) == before
+
+
+def test_a_label_since_the_segment_was_written_survives() -> None:
+    """The record of a segment stays as it is; the snapshot says which of its observations have which label."""
+    life = Life(processor(config(labels=LabelConfig(buffer_max=50, corrections=True))))
+    life.machine.process(observations(0, 21))
+    life.checkpoint()
+    life.machine.process([record(21, {"id": 3, "y": 1}), record(22, {"id": 5, "y": -1})])
+    share = life.checkpoint()
+    life.die()
+    life.machine.process(
+        [record(23, {"id": 3, "y": -1}), record(24, {"id": 5, "y": -1}), record(25, {"id": 3, "y": 1})]
+    )
+    tally = life.machine.tally
+
+    assert share.segments == ()
+    assert (tally.labels_corrected, tally.labels_duplicate) == (2, 1)
+    assert (life.machine.model.negatives, life.machine.model.positives) == (1, 1)
 
 
 def test_large_entries_make_small_segments() -> None:

@@ -312,10 +312,60 @@ def _segments_forget_who_left() -> None:
     honest = SegmentIndex.load
 
     def load(size: int, snapshots: int, blobs: Any) -> Any:
-        made, waits = honest(size, snapshots, blobs)
-        return made, {number: np.ones_like(places) for number, places in waits.items()}
+        made, places = honest(size, snapshots, blobs)
+        return made, {number: (np.ones_like(waits), label) for number, (waits, label) in places.items()}
 
     _replace(load, (SegmentIndex, "load"))
+
+
+def _segments_forget_labels() -> None:
+    from npstream.partition.segments import SegmentIndex
+
+    honest = SegmentIndex.dump
+
+    def dump(self: Any, numbers: Any, label: Any) -> Any:
+        return honest(self, numbers, 0 * label)
+
+    _replace(dump, (SegmentIndex, "dump"))
+
+
+def _labels_at_once_stand() -> None:
+    from npstream.codec.event import Kind
+    from npstream.partition import operations, processor
+
+    def columns_of(records: Any, decoded: Any, topic: str, partition: int, corrections: bool = False) -> Any:
+        found = operations.columns_of(records, decoded, topic, partition, corrections)
+        return found._replace(named=found.named & (found.kind != Kind.LABELLED))
+
+    _replace(columns_of, (processor, "columns_of"))
+
+
+def _corrections_counted_twice() -> None:
+    import numpy as np
+
+    from npstream.model import Model, Op
+
+    honest = Model.run
+
+    def run(self: Any, operations: Any, decided: Any, sampling: Any = None) -> Any:
+        code = np.where(operations.code == Op.CORRECT, Op.LEARN, operations.code).astype(np.int8)
+        return honest(self, operations._replace(code=code), decided, sampling)
+
+    _replace(run, (Model, "run"))
+
+
+def _journal_without_corrections() -> None:
+    from npstream.model import Op
+    from npstream.partition.journal import Journal
+
+    honest = Journal.extend
+
+    def extend(self: Any, operations: Any, outcome: Any) -> None:
+        rows = operations.code != Op.CORRECT
+        columns = [type(each)._make(column[rows] for column in each) for each in (operations, outcome)]
+        honest(self, *columns)
+
+    _replace(extend, (Journal, "extend"))
 
 
 def _decisions_outside_the_transaction() -> None:
@@ -513,6 +563,7 @@ def _merges_without_end() -> None:
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _FAST_CODEC = "tests/codec/test_fast_paths.py"
 _SEGMENTS = "tests/partition/test_segments.py"
+_CORRECTIONS = "tests/partition/test_corrections.py"
 _FAULTS = "tests/kafka/test_faults.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
@@ -611,6 +662,30 @@ MUTANTS = {
         _segments_forget_who_left,
         f"{_SEGMENTS}::test_a_state_in_segments_is_the_state_in_one_piece",
         "lacks observations|assert",
+    ),
+    "segments_forget_labels": Mutant(
+        "a label that came after its observation's segment was written is lost by a restore",
+        _segments_forget_labels,
+        f"{_SEGMENTS}::test_a_label_since_the_segment_was_written_survives",
+        "assert",
+    ),
+    "labels_at_once_stand": Mutant(
+        "the label that came with its event cannot be corrected",
+        _labels_at_once_stand,
+        f"{_CORRECTIONS}::test_the_last_label_wins_however_the_first_one_came",
+        "assert",
+    ),
+    "corrections_counted_twice": Mutant(
+        "the label that was corrected goes on counting",
+        _corrections_counted_twice,
+        f"{_CORRECTIONS}::test_the_last_label_wins_however_the_first_one_came",
+        "assert",
+    ),
+    "journal_without_corrections": Mutant(
+        "the proof of a state does not know of corrections",
+        _journal_without_corrections,
+        "tests/partition/test_journal.py::test_a_correction_is_in_the_proof",
+        "assert",
     ),
     "decisions_outside_the_transaction": Mutant(
         "decisions are sent by a producer of their own",
