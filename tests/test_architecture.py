@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",
-    "bench": "worker kafka registry partition codec model",
+    "bench": "state worker kafka registry partition codec model",
     "worker": "state partition codec model",
     "replay": "data partition client codec model report",
     "history": "state data partition codec model report",

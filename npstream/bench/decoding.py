@@ -1,6 +1,5 @@
 """Speed of the decoder beside a JSON parser that makes Python objects of the same bytes, measured in the same run."""
 
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import orjson
 
 from npstream.bench.events import FIRST_MS, Event, Shape, bench_config, bench_events
-from npstream.bench.kernel import Clock
+from npstream.bench.kernel import Clock, fastest
 from npstream.codec.decoder import EventDecoder
 from npstream.records import Record
 
@@ -19,7 +18,7 @@ _ODD_EVERY = 100
 def bench_decode(*, batch: int = 2_000, rounds: int = 50, clock: Clock = time.perf_counter) -> list[dict[str, Any]]:
     """One row per shape: `us_per_event`, the same with 1% odd events and how much more that is, `orjson_us_per_event`.
 
-    All take turns and the best of `rounds` counts, so that other load on the machine disturbs them alike.
+    The best of `rounds` counts.
     """
     return [_row(shape, batch, rounds, clock) for shape in DECODED]
 
@@ -35,13 +34,7 @@ def _row(shape: Shape, batch: int, rounds: int, clock: Clock) -> dict[str, Any]:
         lambda: decoder.decode(mixed),
         lambda: [*map(orjson.loads, values)],
     ]
-    best = [math.inf] * len(work)
-    for _ in range(rounds):
-        for at, each in enumerate(work):
-            began = clock()
-            each()
-            best[at] = min(best[at], clock() - began)
-    decode, with_odd, parse = (1e6 * seconds / batch for seconds in best)
+    decode, with_odd, parse = (1e6 * seconds / batch for seconds in fastest(work, rounds, clock))
     return {
         "shape": shape,
         "batch": batch,

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,7 @@ def bench_kernel(
 ) -> list[dict[str, Any]]:
     """One row per preset and shape: `preset`, `d`, `D`, `events_per_s`, `plain_events_per_s`, `ratio`.
 
-    Every event is scored, decided and learned from. Kernel and plain form take
-    turns and the best of `rounds` counts, so that other load on the machine
-    disturbs both alike.
+    Every event is scored, decided and learned from. The best of `rounds` counts.
     """
     return [_row(preset, d, D, events, plain_events, rounds, clock) for preset, (d, D) in _cases()]
 
@@ -44,10 +42,7 @@ def _row(preset: Preset, d: int, D: int, events: int, plain_events: int, rounds:
     params = Params(preset=preset, d=d, D=D, tau=0.05)
     kernel, plain = _kernel_pass(params, events), _plain_pass(params, plain_events)
     kernel()
-    kernel_s, plain_s = math.inf, math.inf
-    for _ in range(rounds):
-        kernel_s = min(kernel_s, _seconds(kernel, clock))
-        plain_s = min(plain_s, _seconds(plain, clock))
+    kernel_s, plain_s = fastest([kernel, plain], rounds, clock)
     return {
         "preset": preset,
         "d": d,
@@ -58,15 +53,20 @@ def _row(preset: Preset, d: int, D: int, events: int, plain_events: int, rounds:
     }
 
 
-def _seconds(work: Callable[[], None], clock: Clock) -> float:
-    began = clock()
-    work()
-    return clock() - began
+def fastest(work: Sequence[Callable[[], object]], rounds: int, clock: Clock) -> list[float]:
+    """Seconds of each in its best round; all take turns, so that other load on the machine disturbs them alike."""
+    best = [math.inf] * len(work)
+    for _ in range(rounds):
+        for at, each in enumerate(work):
+            began = clock()
+            each()
+            best[at] = min(best[at], clock() - began)
+    return best
 
 
 def _kernel_pass(params: Params, n: int) -> Callable[[], None]:
     model = Model.create(params)
-    x, y = _stream(n, params.d)
+    x, y = clouds(n, params.d)
     operations = Operations(np.full(n, Op.SCORE_LEARN, np.int8), x, np.zeros(n), y, np.full(n, -1, np.int32))
     decided = np.empty(0, np.int8)
 
@@ -78,7 +78,7 @@ def _kernel_pass(params: Params, n: int) -> Callable[[], None]:
 
 def _plain_pass(params: Params, n: int) -> Callable[[], None]:
     plain = plain_of(params)
-    x, y = _stream(n, params.d)
+    x, y = clouds(n, params.d)
     labels = y.tolist()
 
     def work() -> None:
@@ -88,7 +88,7 @@ def _plain_pass(params: Params, n: int) -> Callable[[], None]:
     return work
 
 
-def _stream(n: int, d: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
+def clouds(n: int, d: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
     """Two overlapping clouds, three negatives to a target."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(n) < 0.25, 1, -1).astype(np.int8)

@@ -11,12 +11,13 @@ from npstream.cli.output import echo_json
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure this machine: the compiled kernel, the decoder, and a worker on a broker.
+    """Measure this machine: the compiled kernel, the decoder, a state saved and restored, and a worker on a broker.
 
     \b
     Examples:
       npstream bench kernel
       npstream bench decode
+      npstream bench snapshot
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -58,6 +59,24 @@ def decode(batch: int, rounds: int, as_json: bool) -> None:
     from npstream.bench.decoding import bench_decode
 
     rows = bench_decode(batch=batch, rounds=rounds)
+    echo_json(rows) if as_json else _print(rows)
+
+
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench snapshot --json
+
+\b
+Exit codes: 0 measured; 2 wrong options."""
+)
+@click.option("--rounds", type=click.IntRange(1), default=100, show_default=True, help="Rounds; the best one counts.")
+@json_option
+def snapshot(rounds: int, as_json: bool) -> None:
+    """Bytes of a partition's state, and microseconds to save and to restore it, without broker and disk."""
+    from npstream.bench.snapshots import bench_snapshots
+
+    rows = bench_snapshots(rounds=rounds)
     echo_json(rows) if as_json else _print(rows)
 
 
