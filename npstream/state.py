@@ -4,7 +4,7 @@ A worker's restore, audit, explain, inspect, doctor, rollback and recover all co
 goes on from the snapshot of another group, partition or topic.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from npstream.codec.chunks import join
@@ -22,13 +22,12 @@ def committed_snapshot(
 ) -> Snapshot:
     """The snapshot that a committed position points to. Raises `StateCorrupt` when it is gone, damaged or another's."""
     chunks = state.read_checkpoint(partition, position.pointer)
-    data = join(chunks)
-    snapshot = decode_snapshot(data)
+    snapshot, digest = snapshot_of(chunks)
     found = (snapshot.group, snapshot.topic, snapshot.partition, snapshot.next_offset)
     expected = (group, topic, partition, position.pointer.next_offset)
     if found != expected:
         raise StateCorrupt(f"checkpoint {chunks[0].key.decode()}: holds {found}, the committed offset names {expected}")
-    if snapshot_digest(data) != position.pointer.digest:
+    if digest != position.pointer.digest:
         raise StateCorrupt(
             f"checkpoint {chunks[0].key.decode()}: its content is not what was committed with offset "
             f"{position.next_offset}: somebody has written to the checkpoint topic"
@@ -38,6 +37,12 @@ def committed_snapshot(
         return snapshot
     # Everything before a snapshot that could be read is stable.
     return with_segments(snapshot, _records(log, partition, begin, position.pointer.offset))
+
+
+def snapshot_of(chunks: Sequence[KeyValue]) -> tuple[Snapshot, str]:
+    """The snapshot in these records, without its segments, and the digest of its bytes. Raises `StateCorrupt`."""
+    data = join(chunks)
+    return decode_snapshot(data), snapshot_digest(data)
 
 
 def checkpoint_records(log: Log, partition: int) -> Iterator[KeyValue]:

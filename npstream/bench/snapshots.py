@@ -8,14 +8,12 @@ import orjson
 
 from npstream.bench.events import FIRST_MS
 from npstream.bench.kernel import Clock, clouds, fastest
-from npstream.codec.chunks import join
 from npstream.codec.decoder import EventConfig
-from npstream.codec.snapshot import decode_snapshot
 from npstream.model import Params
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.checkpoint import checkpoint_share
 from npstream.records import KeyValue, Record
-from npstream.state import processor_of
+from npstream.state import processor_of, snapshot_of
 
 FEATURES = (8, 29, 120)
 
@@ -64,4 +62,5 @@ def _checkpoint(processor: PartitionProcessor) -> list[KeyValue]:
 
 def _restored(chunks: Sequence[KeyValue]) -> PartitionProcessor:
     """As a worker brings it in, from the records that it has read."""
-    return processor_of(decode_snapshot(join(chunks)))
+    snapshot, _ = snapshot_of(chunks)
+    return processor_of(snapshot)

@@ -20,7 +20,7 @@ def test_bench_has_a_row_for_every_number_of_features() -> None:
         assert (row["checkpoint_us"], row["restore_us"]) == (1e6, 1e6)
 
 
-@pytest.mark.parametrize(("d", "most"), zip(snapshots.FEATURES, (40_000, 70_000, 200_000), strict=True))
+@pytest.mark.parametrize(("d", "most"), [(8, 40_000), (29, 70_000), (120, 200_000)])
 def test_a_state_stays_small(d: int, most: int) -> None:
     """A model with 100 units has at most 40, 70 and 200 kB: what a checkpoint writes and a restore reads."""
     assert len(Model.create(Params(d=d, D=100)).to_bytes()) <= most
