@@ -8,6 +8,7 @@
 #   make lint     the same without the tests
 #   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
+#   make simulate  a Kafka cluster in memory and thousands of schedules of faults (SCHEDULES=10000, SEED=)
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published vulnerabilities of the pinned requirements, where the package index responds
 #   make docs     write the generated parts of README.md and the other pages again
@@ -20,7 +21,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo quick test lint kafka failover mutants jars registry compiled soak audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover simulate mutants jars registry compiled soak audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -48,6 +49,10 @@ kafka: jars
 # Kills and stops workers and the broker at every named point; SEED=, MINUTES=.
 failover: jars
 	$(BIN)/python -m tests.system --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+
+# Each schedule must end with the decisions of an undisturbed run; one that does not is cut down and printed.
+simulate: compiled
+	$(BIN)/python -m tests.simulation --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
 # Plants the deliberate bugs of tests/system/mutants.py one by one; each must be caught.
 mutants: jars

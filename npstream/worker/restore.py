@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from npstream import failpoints
 from npstream.codec.snapshot import Snapshot, check_topic
-from npstream.errors import Fatal, StateCorrupt
+from npstream.errors import Fatal, Retryable, StateCorrupt
 from npstream.model import ALGORITHM, Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import DEFAULT_START, Log, Start, StateReader
@@ -54,7 +54,7 @@ def restore(partition: int, state: StateReader, log: Log, origin: Origin) -> Res
     label_topic_id = "" if origin.config.label_topic is None else log.topic_id(Channel.LABELS)
     position = state.committed(partition)
     if position is None:
-        processor = _first_start(partition, log, origin)
+        processor = _first_start(partition, state, log, origin)
         processor.label_topic_id = label_topic_id
         return Restored(processor, None, (), label_topic_id)
     snapshot = _find_snapshot(partition, state, log, origin, position)
@@ -89,8 +89,15 @@ def _merges(partition: int, log: Log, origin: Origin, processor: PartitionProces
     return merges_of(log, partition, position.labels, f"{topic}/{partition}")
 
 
-def _first_start(partition: int, log: Log, origin: Origin) -> PartitionProcessor:
+def _first_start(partition: int, state: StateReader, log: Log, origin: Origin) -> PartitionProcessor:
     if _has_decisions(partition, log):
+        if (
+            state.committed(partition) is not None
+        ):  # asked for a second time: the decisions may be younger than the first
+            raise Retryable(
+                f"{origin.topic}/{partition}: another worker has started it while this one looked: the session is "
+                "restarted"
+            )
         newest = kept_history(log, origin.group, origin.topic, partition).newest
         if newest is not None:
             check_topic(newest.snapshot, log.topic_id())  # the brokers forget the offsets of a topic that is deleted

@@ -1,6 +1,6 @@
 """The group coordinator: members, generations, cooperative rebalances, static members, committed offsets."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from tests.simulation.transactions import Transaction
@@ -78,10 +78,10 @@ class Group:
             self._let_go(member, range(self._partitions))
             self._is_stale = True
 
-    def release(self, member: Membership, partitions: Iterable[int]) -> None:
-        """The member has let go of these: another may have them."""
+    def release_all_but(self, member: Membership, kept: Collection[int]) -> None:
+        """The member is at work on these only: others may have the rest."""
         self.require(member)
-        self._let_go(member, partitions)
+        self._let_go(member, set(range(self._partitions)).difference(kept))
 
     def _let_go(self, member: Membership, partitions: Iterable[int]) -> None:
         for partition in partitions:

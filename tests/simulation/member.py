@@ -26,6 +26,7 @@ class Member:
         self._requests = requests
         self._listener: Listener | None = None
         self._membership: Membership | None = None
+        self._is_closed = False
         self._followed = -1
         """The generation whose assignment is carried out."""
         self._next_offsets: dict[int, int] = {}
@@ -35,8 +36,11 @@ class Member:
         """Become a member; partitions come with the first polls."""
         self._listener = listener
         self._followed = -1
-        now, alive = self._cluster.clock, self._requests.is_alive
-        self._membership = self._requests.make("join", lambda: self.group.join(self._instance, alive, now()))
+        now = self._cluster.clock
+        self._membership = self._requests.make("join", lambda: self.group.join(self._instance, self._beats, now()))
+
+    def _beats(self) -> bool:
+        return not self._is_closed and self._requests.is_alive()
 
     @property
     def membership(self) -> Membership:
@@ -68,6 +72,7 @@ class Member:
             if member.generation != self._followed:
                 generation, assignment = member.generation, member.assignment
                 self._give_back(sorted(self._next_offsets.keys() - assignment))
+                self._requests.make("release", lambda: self.group.release_all_but(member, assignment))
                 self._take(sorted(assignment - self._next_offsets.keys()))
                 self._followed = generation
         except FencedInstance as error:
@@ -82,8 +87,6 @@ class Member:
             self._owner.on_revoked(revoked)
             for partition in revoked:
                 del self._next_offsets[partition]
-            member = self.membership
-            self._requests.make("release", lambda: self.group.release(member, revoked))
 
     def _take(self, assigned: list[int]) -> None:
         if assigned:
@@ -141,8 +144,7 @@ class Member:
         """End the membership; a static one keeps its place for the session timeout."""
         self._listener = None
         self._next_offsets = {}
+        self._is_closed = True
         member, self._membership = self._membership, None
-        if member is not None:
-            member.alive = lambda: False
-            if self._instance is None:
-                self.group.leave(member)
+        if member is not None and self._instance is None:
+            self.group.leave(member)

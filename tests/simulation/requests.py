@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 POINTS = (
     *("open", "join", "group", "release", "fetch", "labels"),
-    *("begin", "produce", "flush", "offsets", "end", "abort", "position", "checkpoint", "log"),
+    *("begin", "produce", "offsets", "end", "abort", "position", "checkpoint", "log"),
 )
 """The kinds of requests."""
 

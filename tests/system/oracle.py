@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from npstream.codec.changes import decode_change
+from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
-from npstream.records import Channel, Merge, Output, Record
+from npstream.records import Channel, KeyValue, Merge, Output, Record
 from tests.system.stream import Plain
 
 PUBLISHED = (Channel.DECISIONS, Channel.DEAD_LETTERS)
@@ -69,6 +71,13 @@ def recorded(log: Log, partition: int) -> list[Merge]:
             merges.append(Merge(int(named[OFFSET_HEADER] or b""), taken))
             done = next_label
     return merges
+
+
+def changes(log: Log, partition: int) -> Changes:
+    """The settings of a partition by the offset they count from, as its change records say."""
+    records = [KeyValue(r.offset, r.key or b"", r.value) for r in read(log, Channel.CHECKPOINTS, partition)]
+    found = [decode_change(record) for record in records if isinstance(parse_key(record.key), ChangeKey)]
+    return [(change.offset, PartitionConfig.from_dict(change.new)) for change in found]
 
 
 def read(log: Log, channel: Channel, partition: int) -> Iterable[Record]:

@@ -4,13 +4,10 @@ from time import monotonic
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from npstream.codec.changes import decode_change
-from npstream.codec.chunks import ChangeKey, parse_key
 from npstream.history.audit import audit as audit_past
 from npstream.history.coverage import cover
 from npstream.history.rebuild import read_past
-from npstream.partition import PartitionConfig
-from npstream.records import Channel, KeyValue
+from npstream.records import Channel
 from tests.stage.site import Site
 from tests.system import oracle
 
@@ -26,16 +23,7 @@ def compare(site: Site, changes: dict[int, oracle.Changes] | None = None) -> int
 
 def changes(site: Site) -> dict[int, oracle.Changes]:
     """The settings of each partition by the offset they count from, as its change records say."""
-    return {partition: _changes(site, partition) for partition in range(site.partitions)}
-
-
-def _changes(site: Site, partition: int) -> oracle.Changes:
-    records = [
-        KeyValue(record.offset, record.key or b"", record.value)
-        for record in oracle.read(site.log, Channel.CHECKPOINTS, partition)
-    ]
-    found = [decode_change(record) for record in records if isinstance(parse_key(record.key), ChangeKey)]
-    return [(change.offset, PartitionConfig.from_dict(change.new)) for change in found]
+    return {partition: oracle.changes(site.log, partition) for partition in range(site.partitions)}
 
 
 def audit(site: Site) -> int:
