@@ -54,9 +54,9 @@ failover: jars
 simulate: compiled
 	$(BIN)/python -m tests.simulation --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
-# Plants the deliberate bugs of tests/system/mutants.py one by one; each must be caught.
-mutants: jars
-	$(BIN)/python -m tests.system.mutate
+# Plants the deliberate bugs of tests/system/mutants.py one by one; each must be caught. SIMULATION=1: by the simulation.
+mutants: $(if $(SIMULATION),compiled,jars)
+	$(BIN)/python -m $(if $(SIMULATION),tests.simulation --mutants --schedules $(or $(SCHEDULES),2000),tests.system.mutate)
 
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)

@@ -8,15 +8,15 @@ does not is cut down to what it takes, printed, and ends the run.
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import monotonic
 
 from tests.fetching import exit_code
+from tests.simulation.mutants import OUT_OF_REACH, PATCHES
 from tests.simulation.requests import POINTS
 from tests.simulation.schedule import Kind, draw
 from tests.simulation.shrink import shrink
 from tests.simulation.simulation import Seen, attempt, is_sound
-from tests.system.mutants import apply_from_environment
 
 _EVERY_S = 5.0
 _AT_ONCE = 10
@@ -30,19 +30,37 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first schedule; the next take the numbers after it")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--no-shrink", action="store_true", help="print a failing schedule as it was drawn")
+    parser.add_argument("--mutants", action="store_true", help="find each deliberate bug within so many schedules")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.schedules)
-    with multiprocessing.Pool(options.processes, apply_from_environment) as pool:
+    if options.mutants:
+        return _hunt(seeds, options.processes)
+    with multiprocessing.Pool(options.processes) as pool:
         failed = _watch(pool.imap_unordered(_run, seeds, _AT_ONCE), len(seeds))
     if failed is None:
         return 0
-    apply_from_environment()
     schedule = draw(failed)
     if not options.no_shrink:
         print(f"seed {failed} fails; looking for the shortest way to it", flush=True)
         schedule = shrink(schedule, lambda smaller: not is_sound(smaller))
     print(f"{schedule}\n{attempt(schedule)[1]}\n\n{schedule!r}")
     return 1
+
+
+def _hunt(seeds: Sequence[int], processes: int) -> int:
+    """Run schedules with each deliberate bug until one fails; 1 when none does."""
+    alive = []
+    for name, patch in PATCHES.items():
+        with multiprocessing.Pool(processes, patch) as pool:
+            found = (result for result in enumerate(pool.imap(_run, seeds), 1) if result[1][2] is not None)
+            tried, (_, _, problem) = next(found, (len(seeds), (0, None, None)))
+        if problem is None:
+            alive.append(name)
+        verdict = "SURVIVED" if problem is None else "found   "
+        print(f"{verdict} {name} after {tried} schedules: {str(problem)[:150]}", flush=True)
+    print(f"{len(PATCHES) - len(alive)} of {len(PATCHES)} mutants found; out of reach:")
+    print("\n".join(f"  {name}: {reason}" for name, reason in OUT_OF_REACH.items()))
+    return 1 if alive else 0
 
 
 def _run(seed: int) -> tuple[int, Seen, str | None]:
