@@ -100,8 +100,12 @@ class Commits:
         self.finish()
 
     def publish(self, shares: list[Share]) -> None:
-        """Commit these after whatever is on its way; each in a transaction of its own while one is to blame."""
-        self.settle()
+        """Commit these; each in a transaction of its own while one is to blame.
+
+        What was on its way before must be over: these shares were made from what it committed.
+        """
+        assert not self.is_staged
+        assert not self.is_running
         for together in [[share] for share in shares] if self._refusals.apart else [shares]:
             self._staged = together
             self.settle()

@@ -2,8 +2,9 @@
 
 Each round has a seed of its own: every failpoint killed, every stop point held
 for three lengths (shorter than the session, between session and transaction,
-longer than the transaction), and the broker killed twice. Ends with the first
-difference, or when the time is over.
+longer than the transaction), and the broker killed twice. Labels come with the
+events and on a topic of their own, round by round. Ends with the first
+difference, or when the time is over and both have had a round.
 """
 
 import argparse
@@ -22,7 +23,7 @@ BROKER_FAULTS = (BrokerFault(0.3), BrokerFault(0.65))
 
 
 def main() -> int:
-    """At least one round; 1 when a round has shown a difference or did not end."""
+    """At least two rounds; 1 when a round has shown a difference or did not end."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], prog="python -m tests.system")
     parser.add_argument("--seed", type=int, default=1, help="of the first round; the next take the numbers after it")
     parser.add_argument("--minutes", type=float, default=5.0, help="begin no round after this")
@@ -33,8 +34,9 @@ def main() -> int:
     until = monotonic() + 60 * options.minutes
     seed = options.seed
     try:
-        while seed == options.seed or monotonic() < until:
-            _round(seed, options.events, folder / f"seed-{seed}")
+        while seed < options.seed + 2 or monotonic() < until:
+            apart = (seed - options.seed) % 2 == 1
+            _round(seed, options.events, folder / f"seed-{seed}", label_topic=apart)
             seed += 1
     except (AssertionError, TimeoutError) as error:
         print(f"seed {seed} FAILED, logs in {folder}\n{error}", file=sys.stderr)
@@ -43,8 +45,10 @@ def main() -> int:
     return 0
 
 
-def _round(seed: int, events: int, folder: Path) -> None:
-    what = Failover(seed, events, holds_s=HOLDS_S, broker_faults=BROKER_FAULTS, timeout_s=900.0)
+def _round(seed: int, events: int, folder: Path, *, label_topic: bool) -> None:
+    what = Failover(
+        seed, events, holds_s=HOLDS_S, broker_faults=BROKER_FAULTS, label_topic=label_topic, timeout_s=900.0
+    )
     kafka = JarKafka(local_jars(), folder / "kafka")
     try:
         kafka.start()

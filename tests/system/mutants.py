@@ -72,6 +72,7 @@ def _offsets_while_replaying() -> None:
     def replay(self: Any, batches: Any) -> Any:
         live = honest(self, batches)
         silent = [task for task in self._tasks.values() if task.phase is Phase.REPLAYING and task.replayed]
+        self._commits.settle()
         self._commits.publish([task._share((), self._clock(), snapshot=False) for task in silent])
         return live
 
