@@ -68,13 +68,12 @@ def list_dead_letters(
     """Count dead letters by reason and show the first of them."""
     settings = load_settings(config, assignments)
 
-    from npstream.data.lines import text_of
     from npstream.history.dead_letters import chosen, counted, dead_letter_json, list_text
 
     with _opened(settings, only, reasons, begin, end) as (log, choice):
         found, few = counted(chosen(log, choice), limit)
     if as_json:
-        dead_letters = [dead_letter_json(dead_letter, text_of) for dead_letter in few]
+        dead_letters = [dead_letter_json(dead_letter) for dead_letter in few]
         echo_json({"total": found.total(), "by_reason": dict(found.most_common()), "dead_letters": dead_letters})
     else:
         click.echo(list_text(found, few))
@@ -98,14 +97,13 @@ def show(config: Path, assignments: tuple[str, ...], partition: int, offset: int
     """Show one dead letter in full: the event as it was sent, and what is wrong with it."""
     settings = load_settings(config, assignments)
 
-    from npstream.data.lines import text_of
     from npstream.history.dead_letters import chosen, dead_letter_json, dead_letter_text
 
     with _opened(settings, (partition,), (), str(offset), str(offset + 1)) as (log, choice):
         found = list(chosen(log, choice))
     if not found:
         raise UsageError(f"no dead letter for offset {offset} of partition {partition}; see `npstream dlq list`")
-    echo_json(dead_letter_json(found[-1], text_of)) if as_json else click.echo(dead_letter_text(found[-1]))
+    echo_json(dead_letter_json(found[-1])) if as_json else click.echo(dead_letter_text(found[-1]))
 
 
 @dlq.command(

@@ -7,7 +7,6 @@ are not UTF-8 are given as {"base64": "..."}. Lines of a file in which none is
 such a record are events of their own, as a producer would send them.
 """
 
-from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import orjson
 
 from npstream.codec.features import steps_of
 from npstream.codec.mapping import find
+from npstream.codec.text import bytes_of, text_of
 from npstream.errors import UsageError
 from npstream.records import UNREADABLE_HEADERS, Headers, Record
 
@@ -104,10 +104,10 @@ def _exported(path: Path, given: list[tuple[int, Any]]) -> list[tuple[int, Recor
 
 
 def _record(document: Any) -> tuple[int, Record]:
-    headers: Headers = tuple((name, _bytes(content)) for name, content in document.get("headers", ()))
+    headers: Headers = tuple((name, bytes_of(content)) for name, content in document.get("headers", ()))
     if headers == tuple(UNREADABLE_HEADERS):
         headers = UNREADABLE_HEADERS
-    key, value = _bytes(document.get("key")), _bytes(document["value"])
+    key, value = bytes_of(document.get("key")), bytes_of(document["value"])
     return int(document["partition"]), Record(int(document["offset"]), int(document["timestamp"]), key, value, headers)
 
 
@@ -118,22 +118,6 @@ def event_key(value: bytes | None, number: int, path: str = "id") -> bytes:
     except orjson.JSONDecodeError:
         identity = None
     return str(number if identity is None else identity).encode()
-
-
-def text_of(content: bytes | None) -> Any:
-    """Bytes as JSON can hold them: text, or {"base64": ...} when they are not UTF-8."""
-    if content is None:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return {"base64": b64encode(content).decode()}
-
-
-def _bytes(content: Any) -> bytes | None:
-    if content is None:
-        return None
-    return b64decode(content["base64"], validate=True) if isinstance(content, dict) else content.encode()
 
 
 def refuse_label(path: Path, label: str | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from npstream.data.lines import text_of
+from npstream.codec.text import text_of
 from npstream.errors import plural
 from npstream.history.audit import Difference, RecordContent, Verdict
 from npstream.history.coverage import Gap, Superseded

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
+from npstream.codec.text import text_of
 from npstream.port import Log
 from npstream.records import Channel, Headers, Topics
 from npstream.report.page import text_table
@@ -130,8 +131,8 @@ def paced(rate: float | None, clock: Callable[[], float], sleep: Callable[[float
     return wait
 
 
-def dead_letter_json(dead_letter: DeadLetter, text_of: Callable[[bytes | None], Any]) -> dict[str, Any]:
-    """One dead letter in full; `text_of` turns bytes into what JSON can hold."""
+def dead_letter_json(dead_letter: DeadLetter) -> dict[str, Any]:
+    """One dead letter in full."""
     return {
         "topic": dead_letter.topic,
         "partition": dead_letter.partition,

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from npstream import client
 from npstream.codec.decoder import EventConfig
+from npstream.codec.murmur2 import partition_for
 from npstream.data import files
 from npstream.data.columns import NO_LABEL, Wanted
 from npstream.data.lines import event_key, read_lines, refuse_label
@@ -147,6 +147,6 @@ def _spread(records: list[Record], partitions: int, path: str) -> dict[int, list
     """By the hash of the id, so that an event and its label meet; offsets count within each partition."""
     spread: dict[int, list[Record]] = {p: [] for p in range(partitions)}
     for number, record in enumerate(records):
-        found = spread[client.partition_for(event_key(record.value, number, path), partitions)]
+        found = spread[partition_for(event_key(record.value, number, path), partitions)]
         found.append(record._replace(offset=len(found)))
     return {partition: found for partition, found in spread.items() if found}
