@@ -105,7 +105,7 @@ def _labels_begin(past: Past) -> int:
 
 def _merges_kept(past: Past, kept: Kept, decisions_from: int, labels_begin: int) -> bool:
     """Whether the labels learned since a snapshot are there, and the decisions that say how they were merged."""
-    next_label = kept.snapshot.meta.get("next_label", 0)
+    next_label = kept.snapshot.meta["next_label"] or 0
     # A reset may have given up the labels that were gone: then it goes on with the first that was there.
     given_up = next_label == 0 and any(reset.to == kept.next_offset for reset in past.history.resets)
     return kept.next_offset >= decisions_from and (next_label >= labels_begin or given_up)

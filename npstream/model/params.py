@@ -166,10 +166,7 @@ class Params:
 
     def fingerprint(self) -> str:
         """Eight hex digits that change with any parameter and with the algorithm version."""
-        values = self.to_dict()
-        if self.control == "fpr":
-            del values["control"]  # added later: what does not use it keeps its name
-        text = json.dumps([ALGORITHM, values], sort_keys=True, separators=(",", ":"))
+        text = json.dumps([ALGORITHM, self.to_dict()], sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
     def check_change(self, new: "Params") -> None:

@@ -48,15 +48,15 @@ class PartitionConfig:
     """The topic that labels come on; None: they come with the events."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Canonical JSON-able form: every field, nothing derived; without a labels topic no word of one."""
+        """Canonical JSON-able form: every field, nothing derived."""
         return {
-            **({} if self.label_topic is None else {"label_topic": asdict(self.label_topic)}),
             "params": self.params.to_dict(),
             "events": asdict(self.events),
             "labels": asdict(self.labels),
             "on_bad_event": self.on_bad_event,
             "dead_letter_cap": self.dead_letter_cap,
             "decision_schema": self.decision_schema,
+            "label_topic": None if self.label_topic is None else asdict(self.label_topic),
         }
 
     @classmethod
@@ -69,7 +69,7 @@ class PartitionConfig:
             on_bad_event=values["on_bad_event"],
             dead_letter_cap=values["dead_letter_cap"],
             decision_schema=values["decision_schema"],
-            label_topic=_label_topic(values.get("label_topic")),
+            label_topic=_label_topic(values["label_topic"]),
         )
 
     def with_params(self, params: Params) -> "PartitionConfig":

@@ -260,8 +260,8 @@ class PartitionProcessor:
             "clock_ms": self._clock_ms,
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
-            **({} if self._next_label is None else {"next_label": self._next_label}),
-            **({"review": self.review.dump()} if self.review.used else {}),
+            "next_label": self._next_label,
+            "review": self.review.dump(),
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
@@ -306,7 +306,7 @@ class PartitionProcessor:
 
     def _topic_meta(self) -> dict[str, str]:
         """Not part of the proof: a log without topic ids must lead to the same one."""
-        return {"label_topic_id": self.label_topic_id} if self.label_topic_id else {}
+        return {"label_topic_id": self.label_topic_id}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -321,13 +321,13 @@ class PartitionProcessor:
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
-            if config.label_topic is not None:
-                processor._next_label = snapshot.meta["next_label"]
-                processor.label_topic_id = snapshot.meta.get("label_topic_id", "")
+            processor._next_label = snapshot.meta["next_label"]
+            processor.label_topic_id = snapshot.meta["label_topic_id"]
+            if (processor._next_label is None) != (config.label_topic is None):
+                raise ValueError("an offset of labels without their topic, or a topic without an offset")
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
-            if "review" in snapshot.meta:
-                processor.review = ReviewSample.load(snapshot.meta["review"])
-                processor._adopt(config)
+            processor.review = ReviewSample.load(snapshot.meta["review"])
+            processor._adopt(config)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
             processor._journal = Journal.load(snapshot.blobs["journal"])

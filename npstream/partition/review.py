@@ -37,7 +37,7 @@ class ReviewSample:
 
     @property
     def used(self) -> bool:
-        """Whether a share was ever in force: before that there is no state."""
+        """Whether a share was ever in force."""
         return bool(self.shares)
 
     def adopt(self, share: float, seed: int, tau: float) -> None:
@@ -88,7 +88,7 @@ class ReviewSample:
     def load(cls, dumped: Mapping[str, Any]) -> Self:
         """A sample that goes on from a dumped state once its share is adopted. Raises ValueError when it is none."""
         shares, labelled = [float(share) for share in dumped["shares"]], np.array(dumped["labelled"], np.int64)
-        if not 0 < len(shares) <= _SHARES_MAX or labelled.shape != (FIRST_REVIEWED + len(shares), 2):
+        if len(shares) > _SHARES_MAX or labelled.shape != (FIRST_REVIEWED + len(shares), 2):
             raise ValueError("the review sample does not fit its shares")
         if not all(0 < share < 1 for share in shares) or labelled.min() < 0:
             raise ValueError("the review sample has a share or a count that cannot be")

@@ -53,7 +53,7 @@ snapshots = st.builds(
 
 
 def test_bytes_are_those_of_the_golden_file() -> None:
-    """Format 2 is written today as it was on its first day, and read."""
+    """The format is written today as it was on its first day, and read."""
     golden = GOLDEN.read_bytes()
 
     assert encode_snapshot(EXAMPLE) == golden

@@ -136,9 +136,9 @@ def test_fingerprint_sees_every_field() -> None:
         {"learning": False},
     ]
     prints = {Params.from_dict(base | change).fingerprint() for change in changes}
-    prints.add(Params(d=3, control="alarm_rate").fingerprint())
+    prints |= {Params(d=3, tau=0.02, control=control).fingerprint() for control in ("fpr", "alarm_rate")}
 
-    assert len(prints) == len(changes) + 1
+    assert len(prints) == len(changes) + 2
     assert all(len(mark) == 8 and int(mark, 16) >= 0 for mark in prints)
 
 

@@ -15,7 +15,7 @@ from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition.review import ReviewSample
 from npstream.records import Record, SampleLabels
 from npstream.report.intervals import sampled
-from tests.partition.builders import D, config, point, processor, record, split
+from tests.partition.builders import D, config, mixed, point, processor, record, split
 
 
 def reviewing(share: float, **params: Any) -> PartitionConfig:
@@ -68,12 +68,12 @@ def test_the_sample_follows_from_id_and_seed_alone() -> None:
 
 
 def test_without_a_sample_nothing_is_added() -> None:
-    """Decisions have no further field and the snapshot no further state."""
+    """Decisions have no further field, and the snapshot holds no share."""
     machine = processor(config())
     outputs = machine.process(observations(50)).outputs
 
     assert all(output.value is not None and b"review" not in output.value for output in outputs)
-    assert "review" not in machine.snapshot().meta
+    assert machine.snapshot().meta["review"]["shares"] == []
     assert machine.review.labels() is None
 
 
@@ -135,6 +135,21 @@ def test_an_observation_keeps_the_probability_it_was_decided_under() -> None:
     assert sample.other_non_targets == ((0, 1.0), (len(before), 0.5), (len(after), 0.1))
     machine.reconfigure(reviewing(0.0))
     assert not any(each.review for each in decided(machine, observations(100, first=2000)))
+
+
+def test_a_restart_before_the_first_share_leaves_no_trace() -> None:
+    """Labels of alarms count from the first event on, so that a restart in between is not seen by a later proof."""
+    whole, early = processor(config()), mixed(600)
+    whole.process(early)
+    parts = PartitionProcessor.from_snapshot(decode_snapshot(encode_snapshot(whole.snapshot())))
+    for machine in (whole, parts):
+        machine.reconfigure(config(labels=LabelConfig(buffer_max=50, expire_events=200, review=0.2)))
+
+    counts = whole.review.labels()
+    assert counts is not None
+    assert sum(counts[:2]) > 0
+    assert parts.review.labels() == counts
+    assert parts.proof() == whole.proof()
 
 
 def test_too_many_different_shares_are_refused() -> None:
