@@ -64,7 +64,7 @@ def demo(
     """Run the real worker over a generated stream that drifts, and show that the rate holds.
 
     Two features, targets inside a ring of non-targets, labels 300 events late;
-    half way everything moves. No Kafka needed.
+    half way the data changes. No Kafka needed.
     """
     from npstream.demo.stream import make_stream
 

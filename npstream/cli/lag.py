@@ -25,11 +25,9 @@ nobody can read it yet; when that lasts, run `npstream doctor`. Reads only.
 Exit codes: 0 shown; 3 settings refused; 4 brokers; 5 stored state is damaged."""
 )
 @settings_options()
-@click.option(
-    "--watch", is_flag=True, help="Look again and again until interrupted; one JSON document a line with --json."
-)
-@click.option("--interval", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Seconds between looks.")
-@click.option("--count", type=click.IntRange(1), help="With --watch: stop after so many looks.")
+@click.option("--watch", is_flag=True, help="Repeat until interrupted; one JSON document a line with --json.")
+@click.option("--interval", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Seconds between rounds.")
+@click.option("--count", type=click.IntRange(1), help="With --watch: stop after this many rounds.")
 @json_option
 def lag(
     config: Path, assignments: tuple[str, ...], watch: bool, interval: float, count: int | None, as_json: bool

@@ -3,7 +3,7 @@
 A registry keeps .proto text, and Protobuf's own library reads compiled
 descriptors only: so protoc compiles the text, once per schema, in a process of
 its own. Field names are those of the text. A field without a value is absent
-where the schema can tell (`optional`, messages, proto2) and its zero elsewhere.
+where the schema shows it (`optional`, messages, proto2) and its zero elsewhere.
 """
 
 import subprocess
