@@ -55,8 +55,13 @@ simulate: compiled
 	$(BIN)/python -m tests.simulation --schedules $(or $(SCHEDULES),1000) --seed $(or $(SEED),1)
 
 # Plants the deliberate bugs of tests/system/mutants.py one by one; each must be caught. SIMULATION=1: by the simulation.
-mutants: $(if $(SIMULATION),compiled,jars)
+# RANDOM=200 draws bugs of one token instead (SEED=), and goes on where it was interrupted.
+mutants: $(if $(SIMULATION)$(RANDOM),compiled,jars)
+ifdef RANDOM
+	$(BIN)/python -m tests.system.random_mutants --count $(RANDOM) --seed $(or $(SEED),1)
+else
 	$(BIN)/python -m $(if $(SIMULATION),tests.simulation --mutants --schedules $(or $(SCHEDULES),2000),tests.system.mutate)
+endif
 
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)

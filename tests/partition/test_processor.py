@@ -138,6 +138,19 @@ def test_one_far_future_timestamp_does_not_empty_the_buffer() -> None:
     assert len(machine.pending) == 2
 
 
+@pytest.mark.parametrize("first_ms", [0, 1, 1_700_000_000_000])
+def test_event_time_begins_with_the_first_event_and_only_with_that(first_ms: int) -> None:
+    """Whatever its time is; the second event moves it by a bounded step, also where the first was at zero."""
+    machine = processor(config(labels=LabelConfig(buffer_max=10, expire_seconds=60)))
+    machine.process([record(0, {"id": 0, "x": [0, 0, 0]}, first_ms)])
+    begun = machine.snapshot().meta["clock_ms"]
+    machine.process([record(1, {"id": 1, "x": [0, 0, 0]}, first_ms + 10**12)])
+
+    assert begun == first_ms
+    assert 0 < machine.snapshot().meta["clock_ms"] - first_ms <= 60_000
+    assert len(machine.pending) == 2
+
+
 def test_event_time_expires_what_waited_too_long() -> None:
     """Event time that moves on normally lets old observations go."""
     machine = processor(config(labels=LabelConfig(buffer_max=1000, expire_seconds=60)))

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 from npstream.errors import Retryable, StateCorrupt
 from npstream.observe import Observer, Reading
 from npstream.port import Broker, FinishCommit, Listener
@@ -99,6 +101,37 @@ def test_a_turn_that_fails_says_how_long_to_wait_and_the_next_one_restores(tmp_p
     session = [Phase.RESTORING, Phase.REPLAYING, Phase.LIVE]
     assert phases.seen == [Phase.RESTORING, Phase.FIRST_COMMIT_DUE, Phase.LIVE, *session]
     assert decisions(bench) == oracle(records)[: len(decisions(bench))]
+
+
+class Down(MortalBroker):
+    """Fails every poll until it is `up`."""
+
+    up = False
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker, lambda: None)
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
+        if not Down.up:
+            raise Retryable("injected")
+        return super().poll(max_records, timeout_s)
+
+
+def test_the_wait_grows_with_each_failure_and_starts_over_after_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a fifth of a second to five seconds and no longer; a commit in between makes the next one short again."""
+    bench = on_file(tmp_path / "log.db")
+    bench.feed(0, mixed(50))
+    worker = driven(bench, Observer(), Down)
+
+    waits = [worker.turn() for _ in range(7)]
+    monkeypatch.setattr(Down, "up", True)
+    worker.turn()
+    monkeypatch.setattr(Down, "up", False)
+
+    assert waits == [0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0]
+    assert [worker.turn() for _ in range(2)] == [0.2, 0.5]
 
 
 class Unreadable(MortalBroker):
