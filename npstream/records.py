@@ -207,7 +207,7 @@ class Share:
     are any, `position.pointer.offset` is not known yet: the broker replaces it
     with the log offset that the first chunk gets. `changes` are further records
     for the checkpoint topic, written after the chunks, `segments` such that are written
-    before them; those without a value are removed.
+    before them, also archived snapshots; those without a value are removed.
     """
 
     partition: int

@@ -75,19 +75,20 @@ def check(
     if problems := backend_of(settings).find_client_problems():
         raise SettingsError(problems)
     found = sizes(settings)
-    keep = settings.checkpoint.keep
+    keep, archived = settings.checkpoint.keep, settings.checkpoint.archive_keep
     events = settings.partition_config().events
     read = [] if sample is None else _try_events(sample, events)
     warnings = [] if rate is None else _foreseen(settings, rate, label_delay)
     if as_json:
-        size = _bytes(found.state, found.buffer, found.snapshot, keep)
+        size = _bytes(found.state, found.buffer, found.snapshot, keep, archived)
         columns = {"columns": events.columns, "contract": events.contract, "sample": read}
         echo_json({"settings": masked_dump(settings), "bytes": size, **columns, "warnings": warnings})
         return
     click.echo(yaml.safe_dump(masked_dump(settings), sort_keys=False).rstrip())
     click.echo(
         f"\n# usable. Per partition: model {_size(found.state)}, label buffer when full {_size(found.buffer)}, "
-        f"snapshot at most {_size(found.snapshot)}, {keep} kept."
+        f"snapshot at most {_size(found.snapshot)}, {keep} kept, {archived} archived "
+        f"({_size(archived * found.snapshot)}, and what waited then)."
     )
     if rate is None and (enough := enough_per_s(settings.partition_config())) is not None:
         click.echo(f"# The label buffer keeps them until they expire at up to {enough:.3g} observations/s; see --rate.")
@@ -123,8 +124,9 @@ def _try_events(path: Path, events: "EventConfig") -> list[str]:
     return lines + read_sample(records[0], events).lines()
 
 
-def _bytes(state: int, buffer: int, snapshot: int, keep: int) -> dict[str, int]:
-    return {"state": state, "buffer": buffer, "snapshot": snapshot, "kept": snapshot * keep}
+def _bytes(state: int, buffer: int, snapshot: int, keep: int, archived: int) -> dict[str, int]:
+    kept = {"kept": snapshot * keep, "archived": snapshot * archived}
+    return {"state": state, "buffer": buffer, "snapshot": snapshot, **kept}
 
 
 def _size(count: int) -> str:

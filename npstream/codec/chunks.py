@@ -4,6 +4,7 @@ Keys are text, read from the right because a group may contain a slash and a
 topic may not:
 
     group/topic/partition/ring_place/chunk  one chunk of the snapshot at a place of the ring
+    group/topic/partition/archive-offset/chunk  one chunk of an archived snapshot, offset in 20 digits
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
     group/topic/partition/reset/number      one reset by an operator, number in 20 digits
     group/topic/partition/segment/number    waiting observations, number in 20 digits
@@ -31,6 +32,7 @@ CHUNK_MAX_BYTES = 900_000
 
 _MAGIC = b"NPCK"
 _HEAD = struct.Struct("<4sHHI")
+_ARCHIVE = "archive-"
 _CHANGE = "change"
 _RESET = "reset"
 _SEGMENT = "segment"
@@ -49,6 +51,20 @@ class ChunkKey(NamedTuple):
     def encode(self) -> bytes:
         """The key's bytes."""
         return f"{self.group}/{self.topic}/{self.partition}/{self.ring_place}/{self.chunk}".encode()
+
+
+class ArchiveKey(NamedTuple):
+    """Names one chunk of an archived snapshot, which resumes at `offset`: the ring never overwrites it."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    chunk: int
+
+    def encode(self) -> bytes:
+        """The key's bytes."""
+        return f"{self.group}/{self.topic}/{self.partition}/{_ARCHIVE}{self.offset:020d}/{self.chunk}".encode()
 
 
 class ChangeKey(NamedTuple):
@@ -90,7 +106,9 @@ class SegmentKey(NamedTuple):
         return f"{self.group}/{self.topic}/{self.partition}/{_SEGMENT}/{self.number:020d}".encode()
 
 
-Key = ChunkKey | ChangeKey | ResetKey | SegmentKey
+SnapshotKey = ChunkKey | ArchiveKey
+"""Names one chunk of a snapshot."""
+Key = SnapshotKey | ChangeKey | ResetKey | SegmentKey
 
 
 def parse_key(key: bytes) -> Key:
@@ -104,6 +122,8 @@ def parse_key(key: bytes) -> Key:
             parsed = ResetKey(group, topic, int(partition), int(last))
         elif ring_place == _SEGMENT:
             parsed = SegmentKey(group, topic, int(partition), int(last))
+        elif ring_place.startswith(_ARCHIVE):
+            parsed = ArchiveKey(group, topic, int(partition), int(ring_place.removeprefix(_ARCHIVE)), int(last))
         else:
             parsed = ChunkKey(group, topic, int(partition), int(ring_place), int(last))
     except ValueError:
@@ -125,6 +145,15 @@ def split(snapshot: bytes, group: str, topic: str, partition: int, ring_place: i
             _HEAD.pack(_MAGIC, index, count, crc) + snapshot[index * room : (index + 1) * room],
         )
         for index in range(count)
+    ]
+
+
+def archived(
+    chunks: Sequence[tuple[bytes, bytes]], group: str, topic: str, partition: int, offset: int
+) -> list[tuple[bytes, bytes]]:
+    """The same chunks under the keys of the archive."""
+    return [
+        (ArchiveKey(group, topic, partition, offset, index).encode(), value) for index, (_, value) in enumerate(chunks)
     ]
 
 
@@ -154,7 +183,7 @@ def join(records: Sequence[KeyValue]) -> bytes:
     return data
 
 
-def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
+def gather(records: Iterable[KeyValue]) -> dict[SnapshotKey, list[KeyValue]]:
     """The complete snapshots in a read of the checkpoint topic, by the key of their first chunk.
 
     Later records replace earlier ones with their key, as compaction does. Chunks
@@ -162,23 +191,23 @@ def gather(records: Iterable[KeyValue]) -> dict[ChunkKey, list[KeyValue]]:
     holds no whole snapshot is left out.
     """
     newest = {record.key: record for record in records}
-    found: dict[ChunkKey, list[KeyValue]] = {}
+    found: dict[SnapshotKey, list[KeyValue]] = {}
     for key in map(parse_key, newest):
-        if isinstance(key, ChunkKey) and key.chunk == 0:
+        if isinstance(key, SnapshotKey) and key.chunk == 0:
             chunks = _try_gather_one(key, newest)
             if chunks:
                 found[key] = chunks
     return found
 
 
-def _try_gather_one(first: ChunkKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
+def _try_gather_one(first: SnapshotKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
     try:
         return chunks_of(first, newest)
     except StateCorrupt:
         return []  # whoever asked for this very snapshot learns from `join` what is wrong with it
 
 
-def chunks_of(first: ChunkKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
+def chunks_of(first: SnapshotKey, newest: Mapping[bytes, KeyValue]) -> list[KeyValue]:
     """The chunks of the snapshot that begins with this key, out of the newest record of each key.
 
     Raises `StateCorrupt` when they are not whole.
@@ -197,9 +226,9 @@ def _foreign(key: bytes) -> StateCorrupt:
     )
 
 
-def _key_of(record: KeyValue) -> ChunkKey:
+def _key_of(record: KeyValue) -> SnapshotKey:
     key = parse_key(record.key)
-    if not isinstance(key, ChunkKey):
+    if not isinstance(key, SnapshotKey):
         raise _mixed(record.key, b"a chunk")
     return key
 

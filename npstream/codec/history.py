@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from npstream.codec.changes import Change, decode_change
-from npstream.codec.chunks import ChangeKey, Key, ResetKey, SegmentKey, chunks_of, gather, join, parse_key
+from npstream.codec.chunks import ArchiveKey, ChangeKey, Key, ResetKey, SegmentKey, chunks_of, gather, join, parse_key
 from npstream.codec.resets import Reset, decode_reset
 from npstream.codec.segments import with_segments
 from npstream.codec.snapshot import Snapshot, decode_snapshot
@@ -20,11 +20,12 @@ from npstream.records import KeyValue
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One whole snapshot and where in the log it is."""
+    """One whole snapshot and where in the log it is, in the ring or in the archive."""
 
     snapshot: Snapshot
     offset: int
     chunks: int
+    is_archived: bool = False
 
     @property
     def next_offset(self) -> int:
@@ -37,13 +38,15 @@ class History:
     """What still counts, each in order of input offsets; `resets` in the order they happened.
 
     The last of several snapshots at one offset is the one that counts. `incomplete` are the
-    offsets of those that are there and whose segments are not.
+    offsets of those that are there and whose segments are not. `archives` are all archived
+    snapshots that take up room, as (offset, chunks), whether they count or not.
     """
 
     snapshots: tuple[Kept, ...] = ()
     changes: tuple[Change, ...] = ()
     resets: tuple[Reset, ...] = ()
     incomplete: tuple[int, ...] = ()
+    archives: tuple[tuple[int, int], ...] = ()
 
     @property
     def newest(self) -> Kept | None:
@@ -69,16 +72,19 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
     owner = (group, topic, partition)
     newest = {record.key: record for record in records}
     found: list[tuple[int, Kept | Change | Reset]] = []
-    incomplete: list[int] = []
+    incomplete, archives = list[int](), list[tuple[int, int]]()
     for first, chunks in gather(newest.values()).items():
         if first[:3] != owner:
             continue
+        if isinstance(first, ArchiveKey):
+            archives.append((first.offset, len(chunks)))
         bare = decode_snapshot(join(chunks))
         snapshot = _try_whole(bare, newest)
         if snapshot is None:
             incomplete.append(bare.next_offset)
         else:
-            found.append((chunks[0].offset, Kept(snapshot, chunks[0].offset, len(chunks))))
+            kept = Kept(snapshot, chunks[0].offset, len(chunks), isinstance(first, ArchiveKey))
+            found.append((kept.offset, kept))
     for record in newest.values():
         key = parse_key(record.key)
         if isinstance(key, ChangeKey) and key[:3] == owner:
@@ -86,7 +92,7 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
         elif isinstance(key, ResetKey) and key[:3] == owner:
             found.append((record.offset, decode_reset(record)))
     history = _in_log_order([item for _, item in sorted(found, key=lambda pair: pair[0])])
-    return replace(history, incomplete=tuple(sorted(incomplete)))
+    return replace(history, incomplete=tuple(sorted(incomplete)), archives=tuple(sorted(archives)))
 
 
 def _try_whole(snapshot: Snapshot, newest: Mapping[bytes, KeyValue]) -> Snapshot | None:
@@ -110,9 +116,10 @@ def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: 
                 decode_change(record)
             elif isinstance(key, ResetKey):
                 decode_reset(record)
+            elif record.value is None:
+                continue  # removed, and not yet compacted
             elif isinstance(key, SegmentKey):
-                if record.value is not None:
-                    decode_snapshot(record.value)
+                decode_snapshot(record.value)
             elif key.chunk == 0:
                 decode_snapshot(join(chunks_of(key, newest)))
         except StateCorrupt as error:

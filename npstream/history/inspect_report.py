@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from npstream.codec.history import History
+from npstream.codec.history import History, Kept
 from npstream.report.page import text_table
 from npstream.report.rates import Rates
 
@@ -139,7 +139,12 @@ def history_json(history: History) -> dict[str, Any]:
     """Kept snapshots, changes of settings and resets."""
     return {
         "snapshots": [
-            {"next_offset": kept.next_offset, "ring_place": kept.snapshot.ring_place, "log_offset": kept.offset}
+            {
+                "next_offset": kept.next_offset,
+                "ring_place": kept.snapshot.ring_place,
+                "log_offset": kept.offset,
+                "archived": kept.is_archived,
+            }
             for kept in history.snapshots
         ],
         "changes": [
@@ -159,10 +164,7 @@ def history_json(history: History) -> dict[str, Any]:
 
 def history_text(history: History) -> str:
     """The same for a person, in the order of the input."""
-    lines = [
-        f"offset {kept.next_offset:>12}  checkpoint kept at ring place {kept.snapshot.ring_place}"
-        for kept in history.snapshots
-    ]
+    lines = [f"offset {kept.next_offset:>12}  checkpoint {_where(kept)}" for kept in history.snapshots]
     for change in history.changes:
         what = ", ".join(
             f"{n} {_short(old)} -> {_short(new)}" for n, (old, new) in _changed(change.old, change.new).items()
@@ -173,6 +175,10 @@ def history_text(history: History) -> str:
         why = f": {reset.why}" if reset.why else ""
         lines.append(f"offset {reset.to:>12}  {reset.how} from offset {reset.origin} on {when}{why}")
     return "\n".join(sorted(lines, key=lambda line: int(line.split()[1]))) or "nothing is kept"
+
+
+def _where(kept: Kept) -> str:
+    return "archived" if kept.is_archived else f"kept at ring place {kept.snapshot.ring_place}"
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -194,6 +194,7 @@ def _planned(
 ) -> Reposition:
     newest = past.history.newest
     processor.topic_id = past.log.topic_id()
+    processor.archive.adopt(past.history.archives)
     _place_labels(past, processor)
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
     records = [encode_reset(reset, *processor.address)]

@@ -10,7 +10,7 @@ observation is gone (under a label: the same one is a duplicate; any other is
 late), and labels that came before their observation (early).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,16 +102,18 @@ class Pending:
         columns = [*_columns(self.buffer), (_LABEL, self.buffer.label)]
         return self._blobs(columns, slots_of(self.buffer.entries)) | self._memories()
 
-    def store(self, after: int, keep: int, encode: Encode) -> tuple[dict[str, bytes], list[tuple[int, bytes | None]]]:
+    def store(
+        self, after: int, keep: int, encode: Encode, archives: Collection[int] = ()
+    ) -> tuple[dict[str, bytes], list[tuple[int, bytes | None]]]:
         """Blobs for a checkpoint, and the segments it writes, or removes where there is no value, by number.
 
-        `after` is a log offset before everything that this checkpoint writes, `keep` how many are kept. The checkpoint
-        must be committed, or this buffer thrown away.
+        `after` is a log offset before everything that this checkpoint writes, `keep` how many are kept, `archives`
+        the numbers of those that are archived. The checkpoint must be committed, or this buffer thrown away.
         """
         # In no order, which costs a tenth of following it.
         slots = self.buffer.entries.table[self.buffer.entries.table > 0] - 1
         numbers = self.buffer.number[slots]
-        layout = self.segments.lay_out(numbers, self.buffer.parked, keep)
+        layout = self.segments.lay_out(numbers, self.buffer.parked, keep, archives)
         self.buffer.number[slots] = numbers
         columns = [*_columns(self.buffer), (_NUMBER, self.buffer.number)]
         # Removed first: should a number come back, its new record is the one that stays.

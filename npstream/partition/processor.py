@@ -21,6 +21,7 @@ from npstream.codec.segments import segment_columns
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
+from npstream.partition.archive import Archive
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import JOINING, Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
@@ -72,6 +73,7 @@ class PartitionProcessor:
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
         self.review = ReviewSample()
+        self.archive = Archive()
         self._chain = Chain()
         self._journal = Journal()
         self._clock_ms = -1
@@ -187,6 +189,7 @@ class PartitionProcessor:
     def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
         """Take these records: one compiled call lays out what they ask for, another one does it."""
         columns = columns_of(records, decoded, self.address[1], self.partition, self.config.labels.corrections)
+        self.archive.pass_time(columns.stamp[columns.kind != Kind.BAD])
         batch, event_of = with_labels(columns, marks.labels)
         if self.review.share:
             batch = self._sampled(batch)
@@ -274,12 +277,14 @@ class PartitionProcessor:
         `after` is a log offset before all that is written now, `keep` how many snapshots are kept. What comes of it
         must be committed, or this processor thrown away.
         """
-        blobs, segments = self.pending.store(after, keep, self._segment)
+        numbers = [archived.number for archived in self.archive.kept]
+        blobs, segments = self.pending.store(after, keep, self._segment, numbers)
         return self._snapshot(ring_place, blobs), segments
 
     def _snapshot(self, ring_place: int, waiting: Mapping[str, bytes]) -> Snapshot:
         digest, open_block = self._chain.dump()
         blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
+        blobs["archive"] = self.archive.dump()
         meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
         return self._saved(ring_place, self.config.to_dict(), meta, blobs)
 
@@ -331,6 +336,7 @@ class PartitionProcessor:
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
             processor._journal = Journal.load(snapshot.blobs["journal"])
+            processor.archive = Archive.load(snapshot.blobs["archive"])
         except (KeyError, TypeError, ValueError, StateCorrupt, SettingsError) as error:
             raise StateCorrupt(
                 f"{snapshot.topic}/{snapshot.partition}: checkpoint at offset {snapshot.next_offset} is not usable "

@@ -5,7 +5,7 @@ all of its numbers are given, those of it that still wait are written, one recor
 once. From then on snapshots name the segment and say which of its entries still
 wait, and under which label others stay; only what waits in the newest, open range is part of the snapshot itself. A
 segment of which nothing waits any more is named no longer, and removed when the
-last kept snapshot that named it has been replaced.
+last kept snapshot that named it has been replaced: one of the ring, or an archived one.
 
 Numbers are for storage alone: no decision depends on them. Where few entries of a
 range still wait they get new numbers, so that what is stored stays within a
@@ -34,6 +34,7 @@ Places = tuple[Flags, Signs]
 _LABELS = {"segments.non_targets": -1, "segments.targets": 1}
 """Blobs that say which entries have which label; empty where none has any."""
 _DROPPED = np.dtype([("number", "<i8"), ("at", "<i8")])
+_RUN = np.dtype([("archive", "<i8"), ("begin", "<i8"), ("count", "<i8")])
 
 
 def segment_entries(entry_bytes: int) -> int:
@@ -62,11 +63,16 @@ class SegmentIndex:
     dropped: dict[int, int] = field(default_factory=dict)
     """Segments that are named no longer, with the number of the first snapshot that did not."""
     snapshots: int = 0
+    since: dict[int, int] = field(default_factory=dict)
+    """The number of the snapshot with which each of these segments was written."""
+    held: dict[int, set[int]] = field(default_factory=dict)
+    """Segments that are kept for an archived snapshot alone, by the number of the newest one that names them."""
 
-    def lay_out(self, numbers: Ints, parked: Ints, keep: int) -> Layout:
+    def lay_out(self, numbers: Ints, parked: Ints, keep: int, archives: Collection[int] = ()) -> Layout:
         """Decide for all that waits, changing `numbers` and `parked` (the next number) where entries are moved.
 
-        What is removed is named by none of the `keep` snapshots that are kept from now on.
+        What is removed is named by none of the `keep` snapshots that are kept from now on, nor by the archived
+        ones, of which the numbers are given.
         """
         self.snapshots += 1
         self._move(numbers, parked)
@@ -75,15 +81,27 @@ class SegmentIndex:
         for number in self.named.keys() - alive:
             del self.named[number]
             self.dropped[number] = self.snapshots
-        removed = [number for number, at in self.dropped.items() if self.snapshots - at >= keep]
-        for number in removed:
-            del self.dropped[number]
+        removed = self._release(keep, archives)
         closed = int(parked[0]) // self.size
         unwritten = sorted(number for number in alive - self.named.keys() if number < closed)
         places = _by_number(np.flatnonzero(_is_one_of(segment, unwritten)), numbers)
         cuts = np.searchsorted(segment[places], unwritten[1:])
         new = dict(zip(unwritten, np.split(places, cuts), strict=True)) if unwritten else {}
         return Layout(_by_number(np.flatnonzero(segment >= closed), numbers), new, removed)
+
+    def _release(self, keep: int, archives: Collection[int]) -> list[int]:
+        """The segments that no kept snapshot names any more."""
+        gone = [archive for archive in self.held if archive not in archives]
+        removed = [number for archive in gone for number in sorted(self.held.pop(archive))]
+        for number, at in [each for each in sorted(self.dropped.items()) if self.snapshots - each[1] >= keep]:
+            del self.dropped[number]
+            since = self.since.pop(number, 0)
+            naming = max((archive for archive in archives if since <= archive < at), default=None)
+            if naming is None:
+                removed.append(number)
+            else:
+                self.held.setdefault(naming, set()).add(number)
+        return removed
 
     def _move(self, numbers: Ints, parked: Ints) -> None:
         """Give new numbers to what is left of segments that are hardly worth keeping."""
@@ -107,6 +125,7 @@ class SegmentIndex:
     def written(self, number: int, after: int, stored: int, value: bytes) -> None:
         """This segment's record is part of the checkpoint that is being made."""
         self.named[number] = NamedSegment(after, stored, record_digest(value))
+        self.since[number] = self.snapshots
         self.dropped.pop(number, None)
 
     def dump(self, numbers: Ints, label: Signs) -> dict[str, bytes]:
@@ -118,6 +137,8 @@ class SegmentIndex:
             "segments.waiting": self._bits(numbers),
             **{name: self._bits(numbers[label == y]) if label.any() else b"" for name, y in _LABELS.items()},
             "segments.dropped": np.array(sorted(self.dropped.items()), _DROPPED).tobytes(),
+            "segments.since": np.array(sorted(self.since.items()), _DROPPED).tobytes(),
+            "segments.held": np.array(_runs(self.held), _RUN).tobytes(),
         }
 
     def _bits(self, numbers: Ints) -> bytes:
@@ -141,8 +162,24 @@ class SegmentIndex:
             if blobs[name]:
                 label[flags(name)] = y
         dropped = dict(np.frombuffer(blobs["segments.dropped"], _DROPPED).tolist())
+        since = dict(np.frombuffer(blobs["segments.since"], _DROPPED).tolist())
+        held: dict[int, set[int]] = {}
+        for archive, begin, count in np.frombuffer(blobs["segments.held"], _RUN).tolist():
+            held.setdefault(archive, set()).update(range(begin, begin + count))
         places = dict(zip(sorted(named), zip(waits, label, strict=True), strict=True))
-        return cls(size, named, dropped, snapshots), places
+        return cls(size, named, dropped, snapshots, since, held), places
+
+
+def _runs(held: Mapping[int, Collection[int]]) -> list[tuple[int, int, int]]:
+    """Held segments as runs of numbers that follow one another: observations leave about as they came."""
+    runs: list[tuple[int, int, int]] = []
+    for archive in sorted(held):
+        for number in sorted(held[archive]):
+            if runs and runs[-1][0] == archive and sum(runs[-1][1:]) == number:
+                runs[-1] = (archive, runs[-1][1], runs[-1][2] + 1)
+            else:
+                runs.append((archive, number, 1))
+    return runs
 
 
 def _counts(segment: Ints) -> dict[int, int]:

@@ -12,6 +12,7 @@ from npstream.codec.labels import DEFAULT_ID, LabelTopic
 from npstream.codec.transform import transform_of
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig
+from npstream.partition.archive import ArchiveRules
 from npstream.port import Start
 from npstream.records import Topics
 from npstream.settings.features_section import FeaturesField, LabelField, PathField
@@ -22,6 +23,7 @@ from npstream.worker import Cadence, Limits
 # Defaults live in the rooms: a section takes those of the value that it is made into.
 _RULES = PartitionConfig(params=Params(d=1), events=EventConfig(d=1))
 _CADENCE = Cadence()
+_ARCHIVES = _CADENCE.archives
 _LIMITS = Limits()
 
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
@@ -196,10 +198,18 @@ class CheckpointSection(Section):
     """Save a partition that moved after this many seconds."""
     keep: int = Field(default=_CADENCE.keep, ge=2, le=100)
     """Snapshots kept per partition, for rollback and audit."""
+    archive_seconds: float | None = Field(default=_ARCHIVES.every_ms and _ARCHIVES.every_ms / 1000, gt=0)
+    """Archive a snapshot each time events are this many seconds later, by their own time; null: not by time."""
+    archive_events: int | None = Field(default=_ARCHIVES.every_events, ge=1)
+    """Archive a snapshot after this many events; null: not by their number."""
+    archive_keep: int = Field(default=_ARCHIVES.keep, ge=0, le=1000)
+    """Archived snapshots kept per partition: audit, explain and rollback reach back as far; 0: none."""
 
     def cadence(self) -> Cadence:
         """What the worker needs."""
-        return Cadence(**dict(self))
+        every_ms = None if self.archive_seconds is None else max(1, round(self.archive_seconds * 1000))
+        archives = ArchiveRules(every_ms, self.archive_events, self.archive_keep)
+        return Cadence(self.every_events, self.every_seconds, self.keep, archives)
 
 
 class WorkerSection(Section):

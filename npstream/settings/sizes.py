@@ -26,8 +26,8 @@ _REMEMBERED_BYTES = 17
 _NUMBER_BYTES = 8 + 1
 """Where an observation is stored, and its label, in the snapshot that holds it."""
 
-_NAMED_BYTES = 36 + 16 + 1
-"""A segment in a snapshot that names it: number, place, digest; and until it is removed. A bit for each entry more,
+_NAMED_BYTES = 36 + 16 + 16 + 1
+"""A segment in a snapshot that names it: number, place, digest, age; and until it is removed. A bit an entry more,
 and two where labels may be corrected."""
 
 _OUTPUT_BYTES = 512

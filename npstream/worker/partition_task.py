@@ -7,12 +7,13 @@ The phases are drawn in `records.Phase`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from npstream import failpoints
 from npstream.codec.position import MERGES_MAX, merges_text
 from npstream.errors import StateCorrupt
 from npstream.partition import PartitionConfig, PartitionProcessor, Step
+from npstream.partition.archive import ArchiveRules
 from npstream.partition.checkpoint import change_record, checkpoint_share
 from npstream.partition.config import check_change
 from npstream.records import LabelPosition, Merge, Output, Phase, Pointer, Position, Record, Share
@@ -20,11 +21,12 @@ from npstream.records import LabelPosition, Merge, Output, Phase, Pointer, Posit
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """How often a snapshot is written, and how many are kept. Never influences a decision."""
+    """How often a snapshot is written, how many are kept, and which for longer. Never influences a decision."""
 
     every_events: int = 10_000
     every_seconds: float = 10.0
     keep: int = 4
+    archives: ArchiveRules = field(default_factory=ArchiveRules)
 
     def due(self, events: int, seconds: float) -> bool:
         """Whether this much progress since the last snapshot asks for a new one."""
@@ -206,7 +208,7 @@ class PartitionTask:
             return Share(processor.partition, tuple(outputs), position)
         self._saved_at, self._saved_offset = now, processor.next_offset
         ring_place, after = (0, 0) if pointer is None else ((pointer.ring_place + 1) % keep, pointer.offset)
-        share = checkpoint_share(processor, outputs, ring_place, after, keep)
+        share = checkpoint_share(processor, outputs, ring_place, after, keep, self._cadence.archives)
         self._labels = share.position.labels
         return share
 

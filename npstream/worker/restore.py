@@ -60,6 +60,8 @@ def restore(partition: int, state: StateReader, log: Log, origin: Origin) -> Res
     snapshot = _find_snapshot(partition, state, log, origin, position)
     _check_algorithm(snapshot, position)
     processor = processor_of(snapshot, log.topic_id())
+    if snapshot.next_offset != position.pointer.next_offset:  # it does not know of those archived since
+        processor.archive.adopt(kept_history(log, origin.group, origin.topic, partition).archives)
     if _label_topic(processor.config) == _label_topic(origin.config):
         check_label_topic(processor, label_topic_id)
     return Restored(processor, position, _merges(partition, log, origin, processor, position), label_topic_id)

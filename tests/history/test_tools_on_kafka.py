@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from npstream import client
@@ -74,6 +74,37 @@ def test_audit_reproduces_everything_after_failovers_and_a_change_of_tau(two: St
     assert (found["holds"], found["decisions"]) == (True, counts[Channel.DECISIONS])
     assert found["reproduced"] == counts[Channel.DECISIONS] + counts[Channel.DEAD_LETTERS]
     assert [(p["changes"], p["state_proven"]) for p in found["partitions"]] == [(1, True), (1, True)]
+
+
+def test_audit_after_retention_begins_at_an_archived_checkpoint_and_names_the_rest(one: Stage, kafka: Kafka) -> None:
+    """Events below an archived checkpoint are deleted, tau changed, a rollback, kills between: covered or named."""
+    one.configure(checkpoint={**SETTINGS["checkpoint"], "archive_events": 150})
+    one.send(mixed(300), 0)
+    assert one.run(crashes=[6, 12]).crashes == 2
+    one.send(mixed(300, seed=1, first=300), 0)
+    one.run(crashes=[7], settings={"model": {**SETTINGS["model"], "tau": 0.3}})
+    assert one.tool("rollback", "--to", "500", "--execute").exit_code == 0
+    one.send(mixed(300, seed=2, first=600), 0)
+    one.run(crashes=[5])
+    history = as_json(one.tool("inspect", "--partition", "0", "--history", "--json"))
+    archived = [each["next_offset"] for each in history["snapshots"] if each["archived"]]
+    ring = [each["next_offset"] for each in history["snapshots"] if not each["archived"]]
+    assert archived[0] + 50 < ring[0]
+    assert one.tool("audit").exit_code == 0
+
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    before = archived[0] - 20
+    for deleted in admin.delete_records([TopicPartition(one.settings.topic_names().events, 0, before)]).values():
+        deleted.result()
+    result = one.tool("audit", "--json")
+    (found,) = as_json(result)["partitions"]
+    assert (result.exit_code, found["holds"], found["state_proven"], found["begin"]) == (1, True, True, archived[0])
+    assert [(gap["cause"], gap["begin"], gap["end"]) for gap in found["gaps"]] == [
+        ("events", 0, before),
+        ("checkpoints", before, archived[0]),
+    ]
+    assert found["superseded"][0]["decisions"] > 0
+    assert one.tool("audit", "--allow-partial").exit_code == 0
 
 
 def test_inspect_explain_lag_and_dlq_beside_each_other(one: Stage) -> None:

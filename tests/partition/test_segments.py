@@ -16,6 +16,7 @@ from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
 from npstream.partition import segments as storage
+from npstream.partition.archive import ArchiveRules
 from npstream.partition.checkpoint import checkpoint_share
 from npstream.records import KeyValue, Record, Share
 from tests.partition.builders import config, mixed, overruled, processor, record
@@ -67,10 +68,11 @@ class Life:
     topic: Topic = field(default_factory=Topic)
     newest: int = 0
     snapshots: int = 0
+    rules: ArchiveRules | None = None
 
     def checkpoint(self) -> Share:
         """Write one, as a worker does."""
-        share = checkpoint_share(self.machine, (), self.snapshots % KEEP, after=self.newest, keep=KEEP)
+        share = checkpoint_share(self.machine, (), self.snapshots % KEEP, self.newest, KEEP, self.rules)
         self.newest = self.topic.commit(share)
         self.snapshots += 1
         return share

@@ -302,7 +302,36 @@ def _segments_removed_at_once() -> None:
     from npstream.partition.segments import SegmentIndex
 
     honest = SegmentIndex.lay_out
-    _replace(lambda self, numbers, parked, keep: honest(self, numbers, parked, 0), (SegmentIndex, "lay_out"))
+    _replace(lambda self, numbers, parked, keep, archives: honest(self, numbers, parked, 0), (SegmentIndex, "lay_out"))
+
+
+def _archive_forgets_its_segments() -> None:
+    from npstream.partition.segments import SegmentIndex
+
+    honest = SegmentIndex._release
+    _replace(lambda self, keep, archives: honest(self, keep, ()), (SegmentIndex, "_release"))
+
+
+def _archive_never_lets_go() -> None:
+    from npstream.partition.archive import Archive
+
+    _replace(lambda self, keep: [], (Archive, "let_go"))
+
+
+def _archive_by_the_last_timestamp() -> None:
+    from npstream.partition.archive import Archive
+
+    def pass_time(self: Any, stamps: Any) -> None:
+        if len(stamps):
+            self.clock_ms = int(stamps[-1])
+
+    _replace(pass_time, (Archive, "pass_time"))
+
+
+def _audit_hides_what_it_skips() -> None:
+    from npstream.history import coverage
+
+    _replace(lambda past, begin, end, decisions_from: [], (coverage, "_gaps"))
 
 
 def _segments_forget_who_left() -> None:
@@ -656,6 +685,30 @@ MUTANTS = {
         "a segment is removed though a kept snapshot still names it",
         _segments_removed_at_once,
         f"{_SEGMENTS}::test_a_state_in_segments_is_the_state_in_one_piece",
+        "assert",
+    ),
+    "archive_forgets_its_segments": Mutant(
+        "a segment is removed though an archived snapshot still names it",
+        _archive_forgets_its_segments,
+        "tests/partition/test_archive.py::test_every_archived_snapshot_stays_whole",
+        "assert",
+    ),
+    "archive_never_lets_go": Mutant(
+        "archived snapshots are kept for ever",
+        _archive_never_lets_go,
+        "tests/partition/test_archive.py::test_segments_of_archived_snapshots_go_with_them",
+        "assert",
+    ),
+    "archive_by_the_last_timestamp": Mutant(
+        "one far-future timestamp moves the archive's time by years",
+        _archive_by_the_last_timestamp,
+        "tests/partition/test_archive.py::test_one_far_future_timestamp_does_not_end_the_archive",
+        "assert",
+    ),
+    "audit_hides_what_it_skips": Mutant(
+        "an audit does not name the decisions that it cannot recompute",
+        _audit_hides_what_it_skips,
+        "tests/history/test_audit_coverage.py::test_trimmed_events_and_replaced_checkpoints_are_different_gaps",
         "assert",
     ),
     "segments_forget_who_left": Mutant(
