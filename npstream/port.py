@@ -143,8 +143,8 @@ class Log(Protocol):
     def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
         """The ranges of many partitions, asked for together."""
 
-    def offset_at(self, partition: int, start: Start) -> int:
-        """The events topic's first offset at or after `start`."""
+    def offset_at(self, partition: int, start: Start, channel: Channel = Channel.EVENTS) -> int:
+        """A topic's first offset at or after `start`."""
 
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         """Committed records with `begin <= offset < end`, bounded by the stable end at call time."""

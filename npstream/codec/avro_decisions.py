@@ -54,7 +54,7 @@ def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
     no_review, review = b"\0", b"\2" + struct.pack("<d", columns.review)
     return [
         b"".join(
-            (frame, _id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model)
+            (frame, avro_id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model)
             + ((review,) if row in columns.reviewed else (no_review,))
         )
         for row, (i, d, r, s, h, g, f, n) in enumerate(rows)
@@ -67,7 +67,8 @@ def _numbers(column: Floats) -> Iterator[bytes]:
         yield b"\2" + raw[8 * at : 8 * at + 8] if exists else b"\0"
 
 
-def _id(identity: EventId) -> bytes:
+def avro_id(identity: EventId) -> bytes:
+    """An id as a decision in Avro begins, behind its frame."""
     if isinstance(identity, str):
         return b"\0" + _text(identity)
     return b"\2" + _long(identity) if -(2**63) <= identity < 2**63 else b"\0" + _text(str(identity))

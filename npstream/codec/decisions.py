@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import orjson
 
-from npstream.codec.avro_decisions import avro_schema, decode_fields, encode_avro
+from npstream.codec.avro_decisions import avro_id, avro_schema, decode_fields, encode_avro
 from npstream.codec.cells import id_words, words
 from npstream.codec.decision_columns import DecisionColumns
 from npstream.codec.event import EventId
@@ -123,6 +123,18 @@ def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> lis
 
 _VERDICTS = [f'"decision":{decision},"reason":"{name}"' for decision in (-1, 1) for name in REASON_NAMES]
 """The two fields that take few values, by 4 * (decision is 1) + reason."""
+
+
+def id_prefixes(text: str) -> tuple[bytes, ...]:
+    """How values of decisions with this id begin in JSON, and what follows the frame in Avro: as text, as a number."""
+    ids: list[EventId] = [text]
+    if text.removeprefix("-").isdecimal() and str(int(text)) == text:
+        ids.append(int(text))
+    return (*(b'{"id":%b,' % orjson.dumps(each) for each in ids if _fits_json(each)), *map(avro_id, ids))
+
+
+def _fits_json(identity: EventId) -> bool:
+    return isinstance(identity, str) or -(2**63) <= identity < 2**64
 
 
 def decode_decision(value: bytes | None) -> Decision:

@@ -34,16 +34,16 @@ class EmbeddedLog:
         """The ranges of many partitions."""
         return {place: self.ends(*place) for place in places}
 
-    def offset_at(self, partition: int, start: Start) -> int:
-        """The events topic's first offset at or after `start`."""
-        ends = self.ends(Channel.EVENTS, partition)
+    def offset_at(self, partition: int, start: Start, channel: Channel = Channel.EVENTS) -> int:
+        """A topic's first offset at or after `start`."""
+        ends = self.ends(channel, partition)
         if start == "earliest":
             return ends.begin
         if start == "latest":
             return ends.stable
         rows = self._store.rows(
             "SELECT offset FROM records WHERE topic = ? AND partition = ? AND ts >= ? ORDER BY offset LIMIT 1",
-            (self._topic(Channel.EVENTS), partition, start),
+            (self._topic(channel), partition, start),
         )
         return int(rows[0][0]) if rows else ends.stable
 

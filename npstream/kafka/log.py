@@ -60,9 +60,9 @@ class KafkaLog:
             for place, begin, stable, high in zip(places, begins, stables, highs, strict=True)
         }
 
-    def offset_at(self, partition: int, start: Start) -> int:
-        """The events topic's first offset at or after `start`."""
-        place = (Channel.EVENTS, partition)
+    def offset_at(self, partition: int, start: Start, channel: Channel = Channel.EVENTS) -> int:
+        """A topic's first offset at or after `start`."""
+        place = (channel, partition)
         if start == "earliest":
             return self._offsets([place], OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED)[0]
         if start != "latest":

@@ -88,8 +88,8 @@ class DocumentLog:
     def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
         return self._log.all_ends(places)
 
-    def offset_at(self, partition: int, start: Start) -> int:
-        return self._log.offset_at(partition, start)
+    def offset_at(self, partition: int, start: Start, channel: Channel = Channel.EVENTS) -> int:
+        return self._log.offset_at(partition, start, channel)
 
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         records = self._log.read(channel, partition, begin, end)

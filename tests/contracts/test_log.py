@@ -48,6 +48,8 @@ def test_offset_at_finds_ends_and_times(place: Place, log: Log) -> None:
 
     place.trim(0, 2)
     assert [log.offset_at(0, "earliest"), log.offset_at(0, 1)] == [2, 2]
+    log.append(Channel.DECISIONS, 0, [(b"k", b"v", (), ts) for ts in (500, 1500)])
+    assert [log.offset_at(0, ts, Channel.DECISIONS) for ts in (1, 501, 1501)] == [0, 1, 2]
 
 
 def test_a_read_is_bounded_by_what_was_asked_and_by_the_end(log: Log) -> None:

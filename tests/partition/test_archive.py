@@ -31,7 +31,7 @@ def archives_in(life: Life) -> list[int]:
     return sorted({key.offset for key in keys if isinstance(key, ArchiveKey)})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.booleans()), min_size=1, max_size=25),
     st.integers(0, 9),
@@ -57,7 +57,7 @@ def test_every_archived_snapshot_stays_whole(steps: list[tuple[int, bool]], seed
         assert [each.offset for each in life.machine.archive.kept] == archives_in(life)
         assert len(archived) <= keep
         assert history.incomplete == ()
-        for kept in archived:
+        for kept in archived if at == len(records) else archived[-1:]:
             assert state(PartitionProcessor.from_snapshot(kept.snapshot)) == then[kept.next_offset]
         named = {number for kept in history.snapshots for number in named_in(kept.snapshot.blobs)}
         assert named <= life.topic.segments()

@@ -34,8 +34,8 @@ class SimulatedLog:
     def all_ends(self, places: Sequence[Place]) -> dict[Place, Ends]:
         return self._requests.make("log", lambda: {place: self._partition(*place).ends for place in places})
 
-    def offset_at(self, partition: int, start: Start) -> int:
-        log = self._partition(Channel.EVENTS, partition)
+    def offset_at(self, partition: int, start: Start, channel: Channel = Channel.EVENTS) -> int:
+        log = self._partition(channel, partition)
         if start == "earliest":
             return log.ends.begin
         if start == "latest":
