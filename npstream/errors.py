@@ -13,7 +13,11 @@ NpstreamError
 """
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class NpstreamError(Exception):
@@ -65,6 +69,15 @@ class UnknownSchema(NpstreamError):
 
 class StateCorrupt(NpstreamError):
     """Stored state cannot be trusted. The partition is paused until an operator acts."""
+
+
+def or_corrupt(step: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | StateCorrupt:
+    """What `step` returns, or the `StateCorrupt` that it raises: for work on many partitions, of which one must not
+    stop the others."""
+    try:
+        return step(*arguments, **named)
+    except StateCorrupt as error:
+        return error
 
 
 class Retryable(NpstreamError):

@@ -149,6 +149,12 @@ class Log(Protocol):
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         """Committed records with `begin <= offset < end`, bounded by the stable end at call time."""
 
+    def read_all(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        """What `read` gives of many places, in one round: each in order, the places in any.
+
+        `StateCorrupt` ends the place it comes for, and no other.
+        """
+
     def append(
         self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
     ) -> None:
@@ -167,10 +173,14 @@ class StateReader(Protocol):
         Raises `StateCorrupt` when the stored metadata cannot be read.
         """
 
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The `pointer.chunks` records of one snapshot, in one fetch whatever the topic's age.
+    def all_committed(self, partitions: Sequence[int]) -> dict[int, Position | StateCorrupt | None]:
+        """The same of many partitions in one request; an error of one partition in the place of its position."""
 
-        Waits until they are stable. Raises `StateCorrupt` when they are gone.
+    def read_checkpoints(self, pointers: Mapping[int, Pointer]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        """The `chunks` records of one snapshot per partition, all in one fetch, whatever the topic's age.
+
+        Comes partition by partition, in any order, as soon as each is complete.
+        Waits until they are stable. `StateCorrupt` in their place when they are gone.
         """
 
     def members(self) -> list[str]:

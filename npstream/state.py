@@ -4,14 +4,14 @@ A worker's restore, audit, explain, inspect, doctor, rollback and recover all co
 goes on from the snapshot of another group, partition or topic.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from npstream.codec.chunks import join
 from npstream.codec.history import History, read_history
-from npstream.codec.segments import first_record, with_segments
+from npstream.codec.segments import first_record, segment_keys, with_segments
 from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot, snapshot_digest
-from npstream.errors import StateCorrupt
+from npstream.errors import StateCorrupt, or_corrupt
 from npstream.partition import PartitionProcessor
 from npstream.port import Log, StateReader
 from npstream.records import Channel, KeyValue, LabelPosition, Merge, Position
@@ -21,10 +21,36 @@ def committed_snapshot(
     state: StateReader, log: Log, group: str, topic: str, partition: int, position: Position
 ) -> Snapshot:
     """The snapshot that a committed position points to. Raises `StateCorrupt` when it is gone, damaged or another's."""
-    chunks = state.read_checkpoint(partition, position.pointer)
+    ((_, found),) = committed_snapshots(state, log, group, topic, {partition: position})
+    if isinstance(found, StateCorrupt):
+        raise found
+    return found
+
+
+def committed_snapshots(
+    state: StateReader, log: Log, group: str, topic: str, positions: Mapping[int, Position]
+) -> Iterator[tuple[int, Snapshot | StateCorrupt]]:
+    """Those of many partitions in any order, read in one round, and in a second one those that name segments.
+
+    Each is handed out as soon as it is there, so that the bytes of all are never held together.
+    """
+    unfinished: dict[int, Snapshot] = {}
+    for partition, chunks in state.read_checkpoints({p: position.pointer for p, position in positions.items()}):
+        address = group, topic, partition
+        found = or_corrupt(_checked, chunks, address, positions[partition])
+        if isinstance(found, StateCorrupt) or first_record(found) is None:
+            yield partition, found
+        else:
+            unfinished[partition] = found
+    yield from _with_their_segments(log, unfinished, positions)
+
+
+def _checked(chunks: list[KeyValue] | StateCorrupt, address: tuple[str, str, int], position: Position) -> Snapshot:
+    if isinstance(chunks, StateCorrupt):
+        raise chunks
     snapshot, digest = snapshot_of(chunks)
     found = (snapshot.group, snapshot.topic, snapshot.partition, snapshot.next_offset)
-    expected = (group, topic, partition, position.pointer.next_offset)
+    expected = (*address, position.pointer.next_offset)
     if found != expected:
         raise StateCorrupt(f"checkpoint {chunks[0].key.decode()}: holds {found}, the committed offset names {expected}")
     if digest != position.pointer.digest:
@@ -32,11 +58,27 @@ def committed_snapshot(
             f"checkpoint {chunks[0].key.decode()}: its content is not what was committed with offset "
             f"{position.next_offset}: somebody has written to the checkpoint topic"
         )
-    begin = first_record(snapshot)
-    if begin is None:
-        return snapshot
+    return snapshot
+
+
+def _with_their_segments(
+    log: Log, snapshots: Mapping[int, Snapshot], positions: Mapping[int, Position]
+) -> Iterator[tuple[int, Snapshot | StateCorrupt]]:
     # Everything before a snapshot that could be read is stable.
-    return with_segments(snapshot, _records(log, partition, begin, position.pointer.offset))
+    ranges = {
+        (Channel.CHECKPOINTS, partition): (first_record(snapshot) or 0, positions[partition].pointer.offset)
+        for partition, snapshot in snapshots.items()
+    }
+    wanted = {partition: segment_keys(snapshot) for partition, snapshot in snapshots.items()}
+    records: dict[int, list[KeyValue]] = {partition: [] for partition in snapshots}
+    for (_, partition), record in log.read_all(ranges):
+        if isinstance(record, StateCorrupt):
+            yield partition, record
+            del records[partition]
+        elif record.key in wanted[partition]:
+            records[partition].append(KeyValue(record.offset, record.key or b"", record.value))
+    for partition in list(records):
+        yield partition, or_corrupt(with_segments, snapshots[partition], records.pop(partition))
 
 
 def snapshot_of(chunks: Sequence[KeyValue]) -> tuple[Snapshot, str]:

@@ -18,7 +18,7 @@ checkpoint, no commit; the next worker finds what is on the disk.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ from npstream.backend import backend_of
 from npstream.client import Decision, Message, partition_for, read_decision
 from npstream.codec.dead_letters import DeadLetter, read_dead_letter
 from npstream.embedded import create_topics
+from npstream.errors import StateCorrupt
 from npstream.observe import Observer
 from npstream.port import Broker, FinishCommit, Listener, Log, StateReader
 from npstream.records import Batch, Channel, Headers, KeyValue, LabelsWanted, Pointer, Position, Record, Share
@@ -233,9 +234,13 @@ class _MortalStateReader:
         self._step()
         return self._state.committed(partition)
 
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+    def all_committed(self, partitions: Sequence[int]) -> dict[int, Position | StateCorrupt | None]:
         self._step()
-        return self._state.read_checkpoint(partition, pointer)
+        return self._state.all_committed(partitions)
+
+    def read_checkpoints(self, pointers: Mapping[int, Pointer]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        self._step()
+        return self._state.read_checkpoints(pointers)
 
 
 class Watch(Observer):

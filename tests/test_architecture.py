@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",
-    "bench": "state worker kafka registry partition codec model",
+    "bench": "state worker monitor kafka registry partition codec model",
     "worker": "state partition codec model",
     "replay": "data partition codec model report",
     "history": "state partition codec model report",
@@ -160,7 +160,7 @@ def test_the_worker_path_loads_no_tool_library() -> None:
 def test_snapshots_come_in_through_one_door() -> None:
     """Only `state.py` makes snapshots of checkpoint records, and processors of snapshots; model files are their own."""
     users: dict[str, list[str]] = {
-        name: [] for name in ("read_checkpoint", "read_history", "decode_snapshot", "from_snapshot")
+        name: [] for name in ("read_checkpoints", "read_history", "decode_snapshot", "from_snapshot")
     }
     for path in SOURCES:
         called = {
@@ -172,7 +172,7 @@ def test_snapshots_come_in_through_one_door() -> None:
             users[name].append(str(path.relative_to(PACKAGE)))
 
     assert users == {
-        "read_checkpoint": ["state.py", "testing.py"],  # the second hands the call on
+        "read_checkpoints": ["state.py", "testing.py"],  # the second hands the call on
         "read_history": ["state.py"],
         "decode_snapshot": ["codec/history.py", "codec/segments.py", "partition/model_file.py", "state.py"],
         "from_snapshot": ["partition/model_file.py", "state.py"],

@@ -4,14 +4,16 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import wait
 
+from npstream.errors import Retryable
 from npstream.kafka.admin import Admin
-from npstream.kafka.clients import Sink, new_admin
+from npstream.kafka.clients import Sink, new_admin, new_producer
 from npstream.kafka.config import KafkaConfig, common_settings
 from npstream.kafka.log import KafkaLog
 from npstream.kafka.topics import Wishes
 from npstream.records import Channel, Headers
 
 _DELETE_S = 10.0
+_WRITE_S = 30.0
 
 
 def make_topics(config: KafkaConfig, partitions: int) -> None:
@@ -38,9 +40,22 @@ def fill(
         log.close()
 
 
+def scatter(config: KafkaConfig, values: Sequence[bytes]) -> None:
+    """One more event for each partition, the first of these for partition 0. Raises `Retryable` when it takes long."""
+    producer = new_producer({**common_settings(config), "linger.ms": 5, "acks": "all"}, _sink())
+    for partition, value in enumerate(values):
+        producer.produce(config.topics.events, value, partition=partition)
+    if producer.flush(_WRITE_S):
+        raise Retryable(f"{config.topics.events!r} did not take {len(values)} events within {_WRITE_S:g} s")
+
+
 def try_remove(config: KafkaConfig, topics: Sequence[str], group: str) -> None:
     """Best effort: topics and groups that remain have clear names and do no harm."""
-    admin = new_admin(common_settings(config), Sink(logging.getLogger("npstream.kafka")))
+    admin = new_admin(common_settings(config), _sink())
     futures = [*admin.delete_topics(list(topics), operation_timeout=_DELETE_S).values()]
     futures += admin.delete_consumer_groups([group], request_timeout=_DELETE_S).values()
     wait(futures, _DELETE_S)
+
+
+def _sink() -> Sink:
+    return Sink(logging.getLogger("npstream.kafka"))

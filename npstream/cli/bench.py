@@ -127,6 +127,26 @@ def pipeline(
         _print(stages)
 
 
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench partitions --kafka localhost:9092 --count 300 --json
+
+\b
+Makes topics and a group named npstream-bench-..., and removes them at the end. Needs Linux.
+Exit codes: 0 measured; 4 brokers out of reach, or a worker failed."""
+)
+@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@click.option("--count", type=click.IntRange(1), default=300, show_default=True, help="Partitions of each topic.")
+@json_option
+def partitions(bootstrap: str, count: int, as_json: bool) -> None:
+    """One worker with many partitions: seconds until all are restored after a crash, memory, and the cost of a turn."""
+    from npstream.bench.partitions import PartitionsBench, bench_partitions
+
+    row = bench_partitions(PartitionsBench(bootstrap, count))
+    echo_json(row) if as_json else _print([row])
+
+
 def _print(rows: list[dict[str, Any]]) -> None:
     from npstream.report.page import text_table
 

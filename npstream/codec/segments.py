@@ -47,6 +47,12 @@ def first_record(snapshot: Snapshot) -> int | None:
     return min((each.after for each in named_in(snapshot.blobs).values()), default=None)
 
 
+def segment_keys(snapshot: Snapshot) -> frozenset[bytes]:
+    """The keys of the records that hold the segments of a snapshot."""
+    address = snapshot.group, snapshot.topic, snapshot.partition
+    return frozenset(SegmentKey(*address, number).encode() for number in named_in(snapshot.blobs))
+
+
 def segment_columns(value: bytes) -> Mapping[str, bytes]:
     """What a segment's record holds, by name. Raises `StateCorrupt`."""
     return decode_snapshot(value).blobs

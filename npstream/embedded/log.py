@@ -1,9 +1,10 @@
 """Plain reading and writing of an embedded log, beside its worker and in any process."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from npstream.embedded.store import Plain, Store, append
+from npstream.errors import StateCorrupt
 from npstream.port import Ends, Place, Start
 from npstream.records import Channel, Record, Topics
 
@@ -54,6 +55,15 @@ class EmbeddedLog:
         return self._pages(
             self._topic(channel), partition, begin, bound, dense=channel in (Channel.EVENTS, Channel.LABELS)
         )
+
+    def read_all(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        """What `read` gives of each place, one place after another."""
+        for place, (begin, end) in ranges.items():
+            try:
+                for record in self.read(*place, begin, end):
+                    yield place, record
+            except StateCorrupt as error:
+                yield place, error
 
     def _pages(self, topic: int, partition: int, begin: int, end: int, *, dense: bool) -> Iterator[Record]:
         while (begin := max(begin, self._store.ends(topic, partition).begin)) < end:

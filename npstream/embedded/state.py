@@ -1,11 +1,12 @@
 """Committed positions and the snapshots they point to, as the file holds them."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from npstream.codec.position import decode_position
 from npstream.embedded.lock import holder
 from npstream.embedded.store import Store
-from npstream.errors import StateCorrupt
+from npstream.errors import StateCorrupt, or_corrupt
 from npstream.records import KeyValue, Pointer, Position, Topics
 
 Row = tuple[int, str]
@@ -44,8 +45,16 @@ class EmbeddedStateReader:
         except StateCorrupt as error:
             raise StateCorrupt(f"{name}: {error}") from error
 
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The chunks of one snapshot; raises `StateCorrupt` when they are gone."""
+    def all_committed(self, partitions: Sequence[int]) -> dict[int, Position | StateCorrupt | None]:
+        """Those of many partitions, one after another: a request to a file costs next to nothing."""
+        return {partition: or_corrupt(self.committed, partition) for partition in partitions}
+
+    def read_checkpoints(self, pointers: Mapping[int, Pointer]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        """The chunks of one snapshot per partition."""
+        for partition, pointer in pointers.items():
+            yield partition, or_corrupt(self._chunks, partition, pointer)
+
+    def _chunks(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         end = pointer.offset + pointer.chunks
         records = self._store.fetch(self._checkpoints, partition, pointer.offset, end, pointer.chunks, dense=False)
         found = [KeyValue(record.offset, record.key, record.value) for record in records if record.key is not None]

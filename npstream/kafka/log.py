@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka._model import IsolationLevel
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
-from npstream.errors import Retryable
+from npstream.errors import Retryable, StateCorrupt
 from npstream.kafka.clients import Sink, close_quietly, new_admin, new_consumer, new_producer
 from npstream.kafka.config import TOOL_RECORD_MAX_BYTES, ClientSettings, KafkaConfig, common_settings, reader_settings
 from npstream.kafka.connect import partition_count, topic_id
@@ -90,54 +90,70 @@ class KafkaLog:
 
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         """Committed records with `begin <= offset < end`, bounded by the stable end at call time."""
-        ends = self.ends(channel, partition)
-        begin, end = max(begin, ends.begin), min(end, ends.stable)
-        return self._records(TopicPartition(self._names[channel], partition, begin), end)
+        return map(_record, self.read_all({(channel, partition): (begin, end)}))
 
-    def _records(self, place: TopicPartition, end: int) -> Iterator[Record]:
-        if place.offset >= end:
+    def read_all(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        """What `read` gives of many places, by one consumer."""
+        ends = self.all_ends(list(ranges)) if ranges else {}
+        bounded = {p: (max(begin, ends[p].begin), min(end, ends[p].stable)) for p, (begin, end) in ranges.items()}
+        return self._records({place: (begin, end) for place, (begin, end) in bounded.items() if begin < end})
+
+    def _records(self, ranges: dict[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        if not ranges:
             return
         consumer = new_consumer(reader_settings(self._config), self._sink)
         try:
-            # This also makes the client learn where the partition is; otherwise its first read waits for a timer.
-            partition_count(consumer, place.topic, self._config, self._sink)
-            consumer.assign([place])
-            for record in self._until_eof(consumer, place):
-                if record.offset >= end:
-                    return
-                yield record
-                if record.offset == end - 1:
-                    return
+            # This also makes the client learn where the partitions are; otherwise its first read waits for a timer.
+            for name in {self._names[channel] for channel, _ in ranges}:
+                partition_count(consumer, name, self._config, self._sink)
+            consumer.assign([self._partition(place, each) for place, each in ranges.items()])
+            yield from self._until_ends(consumer, ranges)
         except KafkaException as error:
-            raise translate(error, f"reading {place.topic}/{place.partition}", self._config) from error
+            where = self._partition(*next(iter(ranges.items())))
+            raise translate(error, f"reading {where.topic}/{where.partition}", self._config) from error
         finally:
             close_quietly("log-reader", consumer.close, _REQUEST_S)
 
-    def _until_eof(self, consumer: Consumer, place: TopicPartition) -> Iterator[Record]:
-        """Records up to the stable end; that lies at or beyond any end asked for, so it always comes."""
-        heard, next_offset = time.monotonic(), place.offset
-        while True:
+    def _until_ends(
+        self, consumer: Consumer, ranges: Mapping[Place, tuple[int, int]]
+    ) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        """Records up to each end. The stable end lies at or beyond any end asked for, so it always comes."""
+        left, heard = dict(ranges), time.monotonic()
+        while left:
             messages = consumer.consume(_PAGE, 0.05)
             for message, headers in zip(messages, headers_of(messages), strict=True):
-                error = message.error()
-                if error is None:
-                    record = record_of(message, headers)
-                    next_offset = record.offset + 1
-                    yield record
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    return
-                elif speaks_of_partition(error):
-                    raise read_problem(error, place.topic, place.partition, next_offset)
-                elif not is_passing(error):
+                place, error = self._place_of(message), message.error()
+                if error is None and place in left:
+                    record, end = record_of(message, headers), left[place][1]
+                    left[place] = record.offset + 1, end
+                    if record.offset + 1 >= end:
+                        del left[place]
+                    if record.offset < end:
+                        yield place, record
+                elif error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    left.pop(place, None)
+                elif error is not None and place in left and speaks_of_partition(error):
+                    yield place, read_problem(error, message.topic() or "", place[1], left.pop(place)[0])
+                elif error is not None and not is_passing(error):
                     raise KafkaException(error)
             # Silence counts from here: the consumer of this generator may have been busy for long.
             if messages:
                 heard = time.monotonic()
             elif time.monotonic() - heard > _QUIET_S:
+                where = self._partition(*next(iter(left.items())))
                 raise Retryable(
-                    f"reading {place.topic}/{place.partition}: nothing came for {_QUIET_S:g} s: check the brokers at "
+                    f"reading {where.topic}/{where.partition}: nothing came for {_QUIET_S:g} s: check the brokers at "
                     f"{self._config.bootstrap}"
                 )
+
+    def _partition(self, place: Place, begin_and_end: tuple[int, int]) -> TopicPartition:
+        channel, partition = place
+        return TopicPartition(self._names[channel], partition, begin_and_end[0])
+
+    def _place_of(self, message: Message) -> Place:
+        """Where a message, or an error, is from: no place at all for an error that is about none."""
+        topic, partition = message.topic(), message.partition()
+        return Channel(self._names.index(topic)) if topic else Channel.EVENTS, -1 if partition is None else partition
 
     def append(
         self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
@@ -173,6 +189,12 @@ class KafkaLog:
         if self._producer is not None:
             close_quietly("log-writer", self._producer.close, _REQUEST_S)
             self._producer = None
+
+
+def _record(found: tuple[Place, Record | StateCorrupt]) -> Record:
+    if isinstance(found[1], StateCorrupt):
+        raise found[1]
+    return found[1]
 
 
 def _produce(

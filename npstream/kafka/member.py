@@ -94,7 +94,6 @@ class Member:
         self._report_unreadable()
         with translated("looking at the group", self._config):
             self._look_around()
-            self._pause_in_client()
         with translated("reading events", self._config):
             messages = self._consume(max_records, timeout_s)
             self._raise_kept()  # before the messages are used: whose they are is unclear now
@@ -189,25 +188,32 @@ class Member:
         return messages
 
     def _batches(self, messages: Sequence[Message]) -> list[Batch]:
-        active: dict[int, list[Record]] = {p: [] for p in self._next_offsets if p not in self._paused}
         new: Callable[[type[Record], tuple[object, ...]], Record] = tuple.__new__  # the constructor costs twice as much
-        read: dict[int, list[Record]] = {}
+        read: dict[int | None, list[Record]] = {}
         for message, headers in zip(messages, headers_of(messages), strict=True):
             if message.error() is not None:
                 self._note_error(message)
-                # The client may continue after what it could not read: ignore the rest of this partition.
-                read |= {p: active.pop(p) for p in self._unreadable.keys() & active.keys()}
                 continue
-            records = active.get(message.partition())  # type: ignore[arg-type]
-            if records is not None:
-                fields = (message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
+            partition = message.partition()
+            # The client may continue after what it could not read: ignore the rest of that partition.
+            if self._unreadable and partition in self._unreadable:
+                continue
+            fields = (message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
+            records = read.get(partition)
+            if records is None:
+                read[partition] = [new(Record, fields)]
+            else:
                 records.append(new(Record, fields))
-        read |= active
-        return [Batch(p, records) for p, records in read.items() if records and self._accept(p, records)]
+        return [Batch(p, records) for p, records in read.items() if p is not None and self._accept(p, records)]
 
     def _accept(self, partition: int, records: list[Record]) -> bool:
-        """Move the reading place on, unless the records belong to an ownership that ended in this very poll."""
-        expected = self._next_offsets[partition]
+        """Move the reading place on, unless these records are nobody's: paused, given away, or from before that."""
+        expected = self._next_offsets.get(partition)
+        if expected is None or partition in self._paused:
+            return False
+        if self._is_paused(partition):
+            self._pause_in_client([partition])
+            return False
         if partition in self._rewind:
             self._consumer.seek(TopicPartition(self._topic, partition, expected))
             return False
@@ -238,16 +244,16 @@ class Member:
             if partition in self._next_offsets and self._listener is not None and not self._is_paused(partition):
                 problem = read_problem(error, self._topic, partition, self._next_offsets[partition])
                 self._listener.on_failed(partition, problem)
+                self._pause_in_client([partition])
 
     def _is_paused(self, partition: int) -> bool:
         return self._listener is None or self._listener.phase_of(partition) is Phase.PAUSED
 
-    def _pause_in_client(self) -> None:
-        """Make the client fetch nothing of partitions that were paused since the last look."""
-        paused = [p for p in self._next_offsets if p not in self._paused and self._is_paused(p)]
-        if paused:
-            self._consumer.pause([TopicPartition(self._topic, partition) for partition in paused])
-            self._paused.update(paused)
+    def _pause_in_client(self, partitions: Collection[int]) -> None:
+        """Make the client fetch nothing of these any more."""
+        if partitions:
+            self._consumer.pause([TopicPartition(self._topic, partition) for partition in partitions])
+            self._paused.update(partitions)
 
     # Callbacks: they run inside `consume` and must never raise. What happens in them is kept for `poll`.
 
@@ -268,7 +274,7 @@ class Member:
             for partition in partitions:
                 if partition >= served:
                     self._make_wait(partition, served)
-            self._pause_in_client()
+            self._pause_in_client([partition for partition, start in starts.items() if start is None])
 
     def _ask_starts(self, partitions: list[int]) -> dict[int, int | None]:
         if not partitions or self._listener is None or self._kept is not None:

@@ -1,4 +1,4 @@
-"""Reading a partition's committed state: its stable position and the snapshot it points to.
+"""Reading the committed state of partitions: stable positions and the snapshots they point to, many in one round.
 
 The reader never joins the group and writes nothing, so tools may use it beside
 a running worker.
@@ -6,12 +6,13 @@ a running worker.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from npstream.codec.position import decode_position
-from npstream.errors import Retryable, StateCorrupt
+from npstream.errors import Retryable, StateCorrupt, plural
 from npstream.kafka.admin import Admin, GroupMember
 from npstream.kafka.clients import Sink, close_quietly, new_consumer
 from npstream.kafka.config import KafkaConfig, reader_settings
@@ -23,6 +24,8 @@ from npstream.records import KeyValue, Pointer, Position
 
 _SLICE_S = 0.5
 """Longest single wait inside the client, so that heartbeat and stop are seen."""
+_PAGE = 100
+"""Chunks taken from the client at a time, each of up to a megabyte."""
 _HISTORY_S = 2.0
 _CLOSE_S = 2.0
 
@@ -70,72 +73,105 @@ class KafkaStateReader:
 
     def committed(self, partition: int) -> Position | None:
         """The position once no transaction is undecided; `Retryable` when that takes too long."""
-        topic = self._config.topics.events
-        deadline = self._deadline()
-        while True:
-            try:
-                found = self._consumer.committed([TopicPartition(topic, partition)], timeout=_SLICE_S)[0]
-            except KafkaException as error:
-                self._passing_or_raise(error, "reading the committed position")
-            else:
-                if found.error is None:
-                    return self._position(found)
-                self._passing_or_raise(KafkaException(found.error), "reading the committed position")
-            self._turn(deadline, f"the committed position of {topic}/{partition}")
+        found = self.all_committed([partition])[partition]
+        if isinstance(found, StateCorrupt):
+            raise found
+        return found
 
-    def _position(self, found: TopicPartition) -> Position | None:
+    def all_committed(self, partitions: Sequence[int]) -> dict[int, Position | StateCorrupt | None]:
+        """Those of many partitions in one request, once no transaction of any of them is undecided."""
+        places = [TopicPartition(self._config.topics.events, partition) for partition in partitions]
+        deadline = self._deadline()
+        while places:
+            try:
+                found = self._consumer.committed(places, timeout=_SLICE_S)
+            except KafkaException as error:
+                self._passing_or_raise(error, "reading the committed position", _only(partitions))
+            else:
+                failed = [place for place in found if place.error is not None]
+                if not failed:
+                    return {place.partition: self._position(place) for place in found}
+                for place in failed:
+                    self._passing_or_raise(
+                        KafkaException(place.error), "reading the committed position", place.partition
+                    )
+            self._turn(deadline, f"the committed position of {_place(places[0])}{_more(places)}")
+        return {}
+
+    def _position(self, found: TopicPartition) -> Position | StateCorrupt | None:
         if found.offset < 0:
             return None
         try:
             return decode_position(found.offset, found.metadata or "")
         except StateCorrupt as error:
-            raise StateCorrupt(f"group {self._config.group!r}, {found.topic}/{found.partition}: {error}") from error
+            return StateCorrupt(f"group {self._config.group!r}, {_place(found)}: {error}")
 
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
-        """The chunks at the pointer, and nothing else, whatever else the topic holds."""
+    def read_checkpoints(self, pointers: Mapping[int, Pointer]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        """The chunks at the pointers, and nothing else, whatever else the topic holds."""
+        if not pointers:
+            return
         topic = self._config.topics.checkpoints
         if not self._warm:
             self.partition_counts()
+        wanted = {partition: _Snapshot(topic, partition, pointer) for partition, pointer in pointers.items()}
         try:
-            self._consumer.assign([TopicPartition(topic, partition, pointer.offset)])
+            self._consumer.assign(
+                [TopicPartition(topic, partition, each.offset) for partition, each in pointers.items()]
+            )
             try:
-                return self._chunks(topic, partition, pointer)
+                yield from self._whole(topic, wanted)
             finally:
                 self._consumer.unassign()
         except KafkaException as error:
-            raise translate(error, f"reading the checkpoint of partition {partition}", self._config) from error
+            raise translate(error, "reading checkpoints", self._config, _only(list(pointers))) from error
 
-    def _chunks(self, topic: str, partition: int, pointer: Pointer) -> list[KeyValue]:
+    def _whole(self, topic: str, wanted: dict[int, "_Snapshot"]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        """Snapshots as they become whole; each leaves `wanted`."""
         deadline = self._deadline()
-        chunks: list[KeyValue] = []
-        while len(chunks) < pointer.chunks:
-            message = self._consumer.poll(_SLICE_S)
-            if message is None or (message.error() is not None and not self._is_gone(message, pointer)):
-                self._turn(deadline, f"the checkpoint at {topic}/{partition} offset {pointer.offset}")
-                continue
-            if message.error() is not None or (not chunks and message.offset() != pointer.offset):
-                raise StateCorrupt(
-                    f"the checkpoint at {topic}/{partition} offset {pointer.offset} is gone, {len(chunks)} of "
-                    f"{pointer.chunks} chunks are left: was the topic emptied, or does it delete instead of compact? "
-                    "Check with `npstream doctor`, then `npstream reset` starts the partition over"
-                )
-            self.records_read += 1
-            chunks.append(_chunk(message))
-        return chunks
+        while wanted:
+            messages = self._consumer.consume(1, _SLICE_S)
+            messages += self._consumer.consume(_PAGE, 0.0) if messages else []
+            done = [found for message in messages if (found := self._take(message, wanted)) is not None]
+            # What follows a whole snapshot is of no interest: nobody waits for it, and it takes room.
+            self._consumer.incremental_unassign([TopicPartition(topic, partition) for partition, _ in done])
+            if done:
+                deadline = self._deadline()
+                self._heartbeat()
+            elif wanted:
+                self._turn(deadline, f"the checkpoint at {next(iter(wanted.values())).place}")
+            yield from done
 
-    def _is_gone(self, message: Message, pointer: Pointer) -> bool:
+    def _take(
+        self, message: Message, wanted: dict[int, "_Snapshot"]
+    ) -> tuple[int, list[KeyValue] | StateCorrupt] | None:
+        """Add a message to its snapshot; return that when it is complete, or never will be."""
+        partition, error = message.partition(), message.error()
+        snapshot = wanted.get(-1 if partition is None else partition)
+        if snapshot is None or partition is None:
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                self._passing_or_raise(KafkaException(error), "reading checkpoints")
+            return None
+        if error is not None and not self._ends(error, message, snapshot.pointer):
+            return None
+        if error is None and (snapshot.chunks or message.offset() == snapshot.pointer.offset):
+            self.records_read += 1
+            snapshot.chunks.append(_chunk(message))
+            if len(snapshot.chunks) < snapshot.pointer.chunks:
+                return None
+            return partition, wanted.pop(partition).chunks
+        return partition, wanted.pop(partition).gone()
+
+    def _ends(self, error: KafkaError, message: Message, pointer: Pointer) -> bool:
         """Whether an error event says that no more chunks will come.
 
         The stable end passes the first chunk only when its transaction is decided,
         so the end of the partition beyond it means that the rest is not there.
         """
-        error = message.error()
-        assert error is not None
         if error.code() == KafkaError._PARTITION_EOF:
             return (message.offset() or 0) > pointer.offset
         if error.code() in _GONE:
             return True
-        self._passing_or_raise(KafkaException(error), "reading a checkpoint")
+        self._passing_or_raise(KafkaException(error), "reading a checkpoint", message.partition())
         return False
 
     def _deadline(self) -> float:
@@ -152,10 +188,10 @@ class KafkaStateReader:
                 "if this repeats, run `npstream doctor`, which names hanging transactions and their remedy"
             )
 
-    def _passing_or_raise(self, error: KafkaException, doing: str) -> None:
+    def _passing_or_raise(self, error: KafkaException, doing: str, partition: int | None = None) -> None:
         found = kafka_error(error)
         if found is None or not is_passing(found):
-            raise translate(error, doing, self._config) from error
+            raise translate(error, doing, self._config, partition) from error
 
     def members(self) -> list[str]:
         """The group's members as its coordinator knows them."""
@@ -171,5 +207,41 @@ def _in_words(member: GroupMember) -> str:
     return f"{member.worker_name or member.client} on {member.host.removeprefix('/')} (partitions: {owned})"
 
 
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """A snapshot on its way, as far as its chunks have come."""
+
+    topic: str
+    partition: int
+    pointer: Pointer
+    chunks: list[KeyValue] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Where it begins."""
+        return f"{self.topic}/{self.partition} offset {self.pointer.offset}"
+
+    def gone(self) -> StateCorrupt:
+        """The rest of it will not come."""
+        return StateCorrupt(
+            f"the checkpoint at {self.place} is gone, {len(self.chunks)} of {self.pointer.chunks} chunks are left: was "
+            "the topic emptied, or does it delete instead of compact? Check with `npstream doctor`, then `npstream "
+            "reset` starts the partition over"
+        )
+
+
 def _chunk(message: Message) -> KeyValue:
     return KeyValue(message.offset() or 0, message.key() or b"", message.value())
+
+
+def _only(partitions: Sequence[int]) -> int | None:
+    """The partition that a failed request was about, if it was about one."""
+    return partitions[0] if len(partitions) == 1 else None
+
+
+def _place(place: TopicPartition) -> str:
+    return f"{place.topic}/{place.partition}"
+
+
+def _more(places: Sequence[TopicPartition]) -> str:
+    return f" and {plural(len(places) - 1, 'more partition')}" if len(places) > 1 else ""

@@ -6,6 +6,7 @@ brought up to date by the scrape.
 
 import threading
 from collections.abc import Mapping
+from itertools import islice
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -13,8 +14,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from npstream.monitor.lag import Lag
 from npstream.monitor.partition_metrics import Families, PartitionMetrics
 from npstream.monitor.status import Identity, WorkerStatus
+from npstream.observe import Reading
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+_BOUND_A_TURN = 4
 
 
 class Metrics:
@@ -28,6 +33,8 @@ class Metrics:
         self._families = Families(self._registry)
         self._worker = (identity.group, identity.topic)
         self._partitions: dict[int, PartitionMetrics] = {}
+        self._expected: dict[int, Reading | None] = {}
+        """Owned partitions that are not bound yet, with what they count from."""
         self._scrape = threading.Lock()
         self.transaction = self._histogram("npstream_transaction_seconds")
         self.restore = self._histogram("npstream_restore_seconds")
@@ -57,17 +64,41 @@ class Metrics:
     def session_ended(self, cause: str) -> None:
         """Count it and forget every partition."""
         self._counter("npstream_session_restarts_total", cause).inc()
+        self._expected.clear()
         for partition in tuple(self._partitions):
             self.remove(partition)
 
+    def expect(self, partition: int) -> None:
+        """This partition is owned: it will be exported after some turns, or when there is something to count."""
+        self._expected.setdefault(partition, None)
+
+    def bind_some(self) -> None:
+        """Bind a few of those expected: a hundred series each would hold up the restore of a thousand partitions."""
+        for partition in list(islice(self._expected, _BOUND_A_TURN)):
+            self.partition(partition)
+
+    def start_from(self, reading: Reading) -> None:
+        """Count a partition from here on: what was replayed was counted by the worker that decided it."""
+        bound = self._partitions.get(reading.partition)
+        if bound is None:
+            self._expected[reading.partition] = reading
+        else:
+            bound.start_from(reading)
+
     def partition(self, partition: int) -> PartitionMetrics:
         """The metrics of an owned partition, bound at the first call."""
-        if partition not in self._partitions:
-            self._partitions[partition] = PartitionMetrics(self._families, (*self._worker, str(partition)))
-        return self._partitions[partition]
+        bound = self._partitions.get(partition)
+        if bound is None:
+            bound = PartitionMetrics(self._families, (*self._worker, str(partition)))
+            began = self._expected.pop(partition, None)
+            if began is not None:
+                bound.start_from(began)
+            self._partitions[partition] = bound
+        return bound
 
     def remove(self, partition: int) -> None:
         """Forget a partition that is no longer owned."""
+        self._expected.pop(partition, None)
         bound = self._partitions.pop(partition, None)
         if bound is not None:
             bound.remove()

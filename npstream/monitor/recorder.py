@@ -33,6 +33,7 @@ class Recorder(Observer):
     def polled(self) -> None:
         """Alive and started, and what the last turn did can be shown."""
         self.pulse.turned()
+        self.metrics.bind_some()
         self.board.polled()
 
     def rebalanced(self, change: Literal["assigned", "revoked", "lost"]) -> None:
@@ -41,9 +42,9 @@ class Recorder(Observer):
         self.board.rebalanced()
 
     def restoring(self, partition: int) -> None:
-        """Bind the partition's metrics."""
+        """Its metrics come with the next turns."""
         self.pulse.beat()
-        self.metrics.partition(partition)
+        self.metrics.expect(partition)
         self.board.restoring(partition)
 
     def assigned(self, partition: int, seconds: float, replay_from: int, replay_to: int) -> None:
@@ -54,7 +55,7 @@ class Recorder(Observer):
 
     def replaying(self, reading: Reading) -> None:
         """What is replayed is shown and not counted: the worker that decided it has done so."""
-        self.metrics.partition(reading.partition).start_from(reading)
+        self.metrics.start_from(reading)
         self.board.replaying(reading)
 
     def went_live(self, partition: int, replayed: int) -> None:

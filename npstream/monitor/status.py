@@ -12,6 +12,8 @@ from npstream.monitor.recent import TARGETS_WINDOW, Recent, Stillness, window_fo
 from npstream.observe import Reading
 from npstream.records import Phase
 
+_SHOWN_TOGETHER = 16
+"""A part of the partitions, one in this many, that may change before the change is shown: each showing copies all."""
 _JOIN_S = 10.0
 """A member that has been assigned nothing this long after its first poll is a stable member with no partition."""
 
@@ -113,7 +115,10 @@ class StatusBoard:
         self._still: dict[int, tuple[Stillness, Stillness]] = {}
         self._event_time_ms: dict[int, int] = {}
         self._transactions = 0
+        self._restores = 0
+        self._replayed = 0
         self._dirty = False
+        self._unshown = 0
         self.current = WorkerStatus()
 
     def polled(self) -> None:
@@ -134,7 +139,8 @@ class StatusBoard:
     def restored(self, partition: int, seconds: float) -> None:
         """Its state is loaded; what was saved last is as old as this moment, as far as this worker knows."""
         known = replace(self._get(partition), restore_seconds=seconds, checkpoint_at=self._clock())
-        self._put(known, restores=self.current.restores + 1)
+        self._restores += 1
+        self._put(known)
 
     def replaying(self, reading: Reading) -> None:
         """The state of a partition that was restored, or replays."""
@@ -145,7 +151,8 @@ class StatusBoard:
 
     def went_live(self, replayed: int) -> None:
         """Count what was processed again."""
-        self._publish(replayed=self.current.replayed + replayed)
+        self._replayed += replayed
+        self._dirty = True
 
     def processed(self, partition: int, last_timestamp_ms: int) -> None:
         """Remember the event time reached; on every batch, so it costs next to nothing."""
@@ -185,7 +192,7 @@ class StatusBoard:
     def released(self, partition: int) -> None:
         """A partition is no longer here."""
         self._drop(partition)
-        self._publish()
+        self._changed()
 
     def aborted(self) -> None:
         """Count a transaction that was not committed."""
@@ -219,9 +226,16 @@ class StatusBoard:
     def _get(self, partition: int) -> PartitionStatus:
         return self._partitions.get(partition) or PartitionStatus(partition, Phase.RESTORING, self._clock())
 
-    def _put(self, status: PartitionStatus, **changes: int) -> None:
+    def _put(self, status: PartitionStatus) -> None:
         self._partitions[status.partition] = status
-        self._publish(**changes)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Show it: at once where few partitions are owned, after some changes or the next poll where many are."""
+        self._dirty = True
+        self._unshown += 1
+        if self._unshown * _SHOWN_TOGETHER >= len(self._partitions):
+            self._publish()
 
     def _drop(self, partition: int) -> None:
         for known in (self._partitions, self._fpr, self._tpr, self._alarms, self._still, self._event_time_ms):
@@ -229,11 +243,14 @@ class StatusBoard:
 
     def _publish(self, **changes: object) -> None:
         self._dirty = False
+        self._unshown = 0
         now = self._clock()
         new: WorkerStatus = replace(
             self.current,
             partitions=MappingProxyType(dict(sorted(self._partitions.items()))),
             transactions=self._transactions,
+            restores=self._restores,
+            replayed=self._replayed,
             **changes,  # type: ignore[arg-type]
         )
         settled = new.settled(now)

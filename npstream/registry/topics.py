@@ -4,7 +4,7 @@ An event whose schema cannot be had stops its partition in front of it, and the
 others go on. It does not become a dead letter: a later replay could read it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from npstream.errors import StateCorrupt, UnknownSchema
 from npstream.port import Broker, Ends, FinishCommit, Listener, Log, Place, Start, StateReader
@@ -94,6 +94,21 @@ class DocumentLog:
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         records = self._log.read(channel, partition, begin, end)
         return records if channel is not Channel.EVENTS else self._documents(partition, records)
+
+    def read_all(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        given_up = set[Place]()
+        for place, found in self._log.read_all(ranges):
+            channel, partition = place
+            if place in given_up:
+                continue
+            if channel is not Channel.EVENTS or isinstance(found, StateCorrupt):
+                yield place, found
+                continue
+            try:
+                yield place, _with_document(found, self._reader)
+            except UnknownSchema as error:
+                given_up.add(place)
+                yield place, problem(error, self._topic, partition, found.offset)
 
     def _documents(self, partition: int, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:

@@ -21,7 +21,7 @@ class Progress:
         self._observer = observer
         self._clock = clock
         self._log = structlog.get_logger("npstream.worker")
-        self._reported_at = clock()
+        self._reported_at = self._looked_at = clock()
 
     @property
     def is_overdue(self) -> bool:
@@ -54,11 +54,15 @@ class Progress:
 
     def maybe_report(self, tasks: Mapping[int, PartitionTask]) -> None:
         """Report those that have committed since the last report, when it is time. Their state must be committed."""
+        now = self._clock()
+        if now - self._looked_at < _REPORT_S:
+            return
+        self._looked_at = now
         due = [task for task in tasks.values() if task.unreported]
-        if due and self._clock() - self._reported_at >= _REPORT_S:
-            self._reported_at = self._clock()
-            for task in due:
-                self.report(task)
+        if due:
+            self._reported_at = now
+        for task in due:
+            self.report(task)
 
     def report(self, task: PartitionTask) -> None:
         """Report one partition now, if it has committed since its last report."""

@@ -5,7 +5,8 @@ first live decision; process; commit. After an error a session is thrown away
 with all its state, and the next one comes back through `restore`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -20,10 +21,13 @@ from npstream.worker.commits import Commits
 from npstream.worker.partition_task import PartitionTask
 from npstream.worker.progress import Progress
 from npstream.worker.refusals import UNKNOWN, Refusals
-from npstream.worker.restore import Origin, restore
+from npstream.worker.restore import Origin, Restored, restore
 
 _STAGED_POLL_S = 0.005
 """How long a poll may look for the next batch while a processed one waits for its commit."""
+
+_IDLE_LOOK_S = 0.2
+"""Idle partitions are asked this often whether a checkpoint is due: a turn may cost nothing for each of a thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ class Session:
         self._refusals = refusals
         self._log = structlog.get_logger("npstream.worker")
         self._tasks: dict[int, PartitionTask] = {}
+        self._beginners: list[PartitionTask] = []
+        """Those that were not live at the last look; there are none of them in most turns."""
+        self._idle_seen_at = clock()
         self._progress = Progress(observer, clock)
         self._commits = Commits(broker, self._tasks, refusals, clock, observer)
 
@@ -126,11 +133,13 @@ class Session:
 
     def _make_first_commits(self) -> None:
         """Commit what must be there before the first live decision of a partition."""
-        due = [task for task in self._tasks.values() if task.phase is Phase.FIRST_COMMIT_DUE]
+        due = [task for task in self._beginners if task.phase is Phase.FIRST_COMMIT_DUE]
         if due:
             self._commits.settle()  # as before any share: the commit before it must be over
             now = self._clock()
             self._commits.publish([task.first_commit(now) for task in due])
+        if self._beginners:
+            self._beginners = [task for task in self._beginners if task.phase in (Phase.RESTORING, Phase.REPLAYING)]
 
     def _process(self, live: Sequence[tuple[PartitionTask, list[Record]]]) -> list[tuple[PartitionTask, Step]]:
         labels = self._labels(live)
@@ -153,6 +162,9 @@ class Session:
     def _shares(self, steps: Sequence[tuple[PartitionTask, Step]], now: float) -> list[Share]:
         """What each partition publishes, those that only have a checkpoint to write included."""
         shares = [task.share(step, now) for task, step in steps]
+        if now - self._idle_seen_at < _IDLE_LOOK_S:
+            return shares
+        self._idle_seen_at = now
         busy = {task.partition for task, _ in steps}
         idle = [task for task in self._tasks.values() if task.partition not in busy]
         return shares + [share for task in idle if (share := task.checkpoint(now, forced=False))]
@@ -194,6 +206,7 @@ class Session:
         for partition in partitions:
             self._tasks.pop(partition, None)
             self._observer.released(partition)
+        self._beginners = [task for task in self._beginners if task.partition in self._tasks]
 
     def _give_away(self, partitions: Sequence[int]) -> None:
         """Another worker goes on with them, and finds out for itself what is wrong with them."""
@@ -222,33 +235,63 @@ class Session:
         return self._tasks[partition].phase
 
     def on_assigned(self, partitions: Sequence[int]) -> Mapping[int, int | None]:
-        """Restore each partition; a corrupt one is paused."""
+        """Restore these partitions; a corrupt one is paused."""
         self._observer.rebalanced("assigned")
         # All of them before the first is restored: a corrupt one must not pass for the only one owned.
         for partition in partitions:
             self._tasks[partition] = PartitionTask(partition)
+            self._observer.restoring(partition)
         for partition in partitions:
-            try:
-                self._restore(self._tasks[partition])
-            except StateCorrupt as error:
-                self._pause(self._tasks[partition], str(error))
+            with self._pausing(self._tasks[partition]):
+                self._refusals.check(partition, UNKNOWN)  # the restore itself may have been refused
+        self._restore_together([partition for partition in partitions if not self._is_paused(partition)])
         tasks = [self._tasks[partition] for partition in partitions]
+        self._beginners += tasks
         return {task.partition: task.processor.next_offset if task.is_restored else None for task in tasks}
 
-    def _restore(self, task: PartitionTask) -> None:
-        started = self._clock()
-        self._observer.restoring(task.partition)
-        self._refusals.check(task.partition, UNKNOWN)  # the restore itself may have been refused
+    def _restore_together(self, partitions: Sequence[int]) -> None:
+        """Restore in one round; one by one when that is refused, to find whose records are to blame."""
         try:
-            found = restore(task.partition, self._broker.state, self._reader, self._origin)
+            self._restore(partitions)
         except Refused as error:
-            error.partition = task.partition
+            if error.partition is not None:
+                raise
+            for partition in partitions:
+                if self._tasks[partition].phase is Phase.RESTORING:
+                    self._restore_alone(partition)
+
+    def _restore_alone(self, partition: int) -> None:
+        try:
+            self._restore([partition])
+        except Refused as error:
+            error.partition = partition
             raise
+
+    def _restore(self, partitions: Sequence[int]) -> None:
+        started = self._clock()
+        for partition, found in restore(partitions, self._broker.state, self._reader, self._origin):
+            with self._pausing(self._tasks[partition]):
+                self._take_over(self._tasks[partition], found, started)
+
+    def _take_over(self, task: PartitionTask, found: Restored | StateCorrupt, started: float) -> None:
+        if isinstance(found, StateCorrupt):
+            raise found
         if found.goal is not None:
             self._refusals.check(task.partition, found.goal.next_offset)
-        config, cadence = self._origin.config, self._origin.cadence
+        config, cadence, now = self._origin.config, self._origin.cadence, self._clock()
         task.restored(found.processor, found.goal, config, cadence, started, found.merges, found.label_topic_id)
-        self._progress.restored(task, self._clock() - started)
+        self._progress.restored(task, now - started)
+
+    @contextmanager
+    def _pausing(self, task: PartitionTask) -> Iterator[None]:
+        """What is wrong with one partition's state pauses that one."""
+        try:
+            yield
+        except StateCorrupt as error:
+            self._pause(task, str(error))
+
+    def _is_paused(self, partition: int) -> bool:
+        return self._tasks[partition].phase is Phase.PAUSED
 
     def on_revoked(self, partitions: Sequence[int]) -> None:
         """Save what the next owner would have to replay; a failure costs only that replay."""

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from npstream.errors import StateCorrupt
-from npstream.port import Broker, Log, Place
-from npstream.records import Channel, Headers, Output, Phase, Pointer, Position, Proof, Record, Share
+from npstream.port import Broker, Log, Place, StateReader
+from npstream.records import Channel, Headers, KeyValue, Output, Phase, Pointer, Position, Proof, Record, Share
 
 PATIENCE_S = 120.0
 """No test waits longer for something that must happen."""
@@ -43,6 +43,14 @@ def share(
 def chunks(count: int, tag: bytes = b"", size: int = 10) -> list[tuple[bytes, bytes]]:
     """The chunks of one snapshot."""
     return [(b"g/t/0/1/%d" % i, (b"chunk %d " % i + tag).ljust(size, b".")) for i in range(count)]
+
+
+def read_checkpoint(state: StateReader, partition: int, pointer: Pointer) -> list[KeyValue]:
+    """The chunks of one partition's snapshot. Raises `StateCorrupt` when they are gone."""
+    ((_, found),) = state.read_checkpoints({partition: pointer})
+    if isinstance(found, StateCorrupt):
+        raise found
+    return found
 
 
 class Owner:

@@ -7,7 +7,7 @@ import sys
 
 from npstream.port import Log
 from npstream.records import Channel, Position
-from tests.contracts.builders import chunks, decision, joined, share, values
+from tests.contracts.builders import chunks, decision, joined, read_checkpoint, share, values
 from tests.stage.places import Place, place_from
 
 SHARES = [
@@ -30,7 +30,7 @@ def visible(place: Place, log: Log) -> tuple[list[list[bytes | None]], list[Posi
     positions = [broker.state.committed(partition) for partition in (0, 2)]
     for partition, position in zip((0, 2), positions, strict=True):
         if position is not None:
-            broker.state.read_checkpoint(partition, position.pointer)  # waits until the commit is stable there
+            read_checkpoint(broker.state, partition, position.pointer)  # waits until the commit is stable there
     broker.abandon()
     outputs = (Channel.DECISIONS, Channel.DEAD_LETTERS, Channel.CHECKPOINTS)
     return [values(log, channel, partition) for channel in outputs for partition in (0, 2)], positions

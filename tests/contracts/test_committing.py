@@ -7,7 +7,17 @@ import pytest
 from npstream.errors import Fatal, NpstreamError, Retryable, StateCorrupt
 from npstream.port import Log
 from npstream.records import Channel, Output, Pointer, Position
-from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share, values
+from tests.contracts.builders import (
+    chunks,
+    decision,
+    events,
+    eventually,
+    joined,
+    read_checkpoint,
+    settled,
+    share,
+    values,
+)
 from tests.stage.places import PARTITIONS, EmbeddedPlace, Place
 
 
@@ -31,8 +41,8 @@ def test_a_commit_shows_outputs_positions_and_snapshot_together(place: Place, lo
     assert values(log, Channel.CHECKPOINTS, 2) == [chunks(1)[0][1], b"tau"]
     assert broker.state.committed(0) == Position(5, pointers[0], share(0, 5, [decision(b"")] * 3).position.proof)
     assert broker.state.committed(1) is None
-    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(0, pointers[0])] == chunks(2)
-    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(2, pointers[2])] == chunks(1)
+    assert [tuple(kv[1:]) for kv in read_checkpoint(broker.state, 0, pointers[0])] == chunks(2)
+    assert [tuple(kv[1:]) for kv in read_checkpoint(broker.state, 2, pointers[2])] == chunks(1)
 
 
 def test_outputs_keep_key_headers_and_timestamp(place: Place, log: Log) -> None:
@@ -132,7 +142,7 @@ def test_a_later_commit_keeps_the_pointer_it_is_given(place: Place) -> None:
     position = broker.state.committed(0)
     assert position is not None
     assert (pointers[0], position.pointer, position.next_offset) == (pointer, pointer, 7)
-    assert [tuple(kv[1:]) for kv in broker.state.read_checkpoint(0, pointer)] == chunks(3, b"old")
+    assert [tuple(kv[1:]) for kv in read_checkpoint(broker.state, 0, pointer)] == chunks(3, b"old")
 
 
 def test_commits_of_positions_alone_move_the_offset(place: Place) -> None:
@@ -181,7 +191,7 @@ def test_a_snapshot_of_many_chunks_comes_back_whole(place: Place) -> None:
 
     pointer = broker.commit([share(0, 1, chunks=written)])[0]
 
-    found = broker.state.read_checkpoint(0, pointer)
+    found = read_checkpoint(broker.state, 0, pointer)
     assert [tuple(kv[1:]) for kv in found] == written
     assert [kv.offset for kv in found] == list(range(pointer.offset, pointer.offset + 4))
 
@@ -196,7 +206,7 @@ def test_a_pointer_to_chunks_that_are_not_there_is_refused(place: Place, wrong: 
     broker.commit([share(0, 1, chunks=chunks(2))])
 
     with pytest.raises(StateCorrupt, match=f"offset {wrong.offset}"):
-        broker.state.read_checkpoint(0, wrong)
+        read_checkpoint(broker.state, 0, wrong)
 
 
 def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None:
@@ -217,7 +227,7 @@ def test_compaction_keeps_the_newest_of_each_key(place: Place, log: Log) -> None
 
     def compacted() -> bool:
         pointer = write()
-        found = [kv.value for kv in broker.state.read_checkpoint(0, pointer)]
+        found = [kv.value for kv in read_checkpoint(broker.state, 0, pointer)]
         assert found == [b"snapshot %d" % written] * 2
         return len(values(log, Channel.CHECKPOINTS, 0)) < written
 

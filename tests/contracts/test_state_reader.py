@@ -9,7 +9,7 @@ from npstream.errors import NpstreamError, UsageError
 from npstream.history.sole_member import commit_alone, require_nobody
 from npstream.port import Log
 from npstream.records import Channel
-from tests.contracts.builders import PATIENCE_S, chunks, decision, eventually, joined, share, values
+from tests.contracts.builders import PATIENCE_S, chunks, decision, eventually, joined, read_checkpoint, share, values
 from tests.stage.places import PARTITIONS, Place
 
 
@@ -26,7 +26,7 @@ def test_a_state_sees_positions_snapshots_and_members_beside_a_worker(place: Pla
         assert found == broker.state.committed(0)
         assert found is not None
         assert found.pointer == pointers[0]
-        assert [tuple(kv[1:]) for kv in state.read_checkpoint(0, found.pointer)] == chunks(2)
+        assert [tuple(kv[1:]) for kv in read_checkpoint(state, 0, found.pointer)] == chunks(2)
         assert len(state.members()) == 1
         broker.close(5.0)
         eventually(lambda: state.members() == [])

@@ -15,6 +15,7 @@ from npstream.model import Model, Params
 from npstream.partition import PartitionProcessor
 from npstream.records import Channel
 from npstream.testing import Stage
+from tests.contracts.builders import read_checkpoint
 from tests.history import score_model_file
 from tests.history.stages import SETTINGS, as_json, mixed, stage, tool
 from tests.stage.stage import D, run_cli
@@ -36,7 +37,7 @@ def live_model(made: Stage, partition: int) -> PartitionProcessor:
     state = backend_of(made.settings).open_state()
     position = state.committed(partition)
     assert position is not None
-    chunks = state.read_checkpoint(partition, position.pointer)
+    chunks = read_checkpoint(state, partition, position.pointer)
     state.close()
     return PartitionProcessor.from_snapshot(decode_snapshot(b"".join((c.value or b"")[12:] for c in chunks)))
 

@@ -33,7 +33,6 @@ CALLS = {
         "incremental_assign",
         "committed",
         "assign",
-        "poll",
         "list_topics",
     ),
     Producer: (

@@ -20,7 +20,7 @@ from npstream.kafka.admin import Admin
 from npstream.kafka.topics import Wishes
 from npstream.records import Channel, Topics
 from tests.broker import JarKafka, create_topics
-from tests.contracts.builders import chunks, decision, events, eventually, joined, settled, share
+from tests.contracts.builders import chunks, decision, events, eventually, joined, read_checkpoint, settled, share
 
 _USERS = {name: f"{name}-secret" for name in ("full", "blind", "groupless", "idless", "mute")}
 _READ, _WRITE, _DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
@@ -204,7 +204,7 @@ def test_a_full_send_queue_is_waited_for(secured: JarKafka) -> None:
 
     broker.commit([share(0, 1, [decision(b"%d" % n) for n in range(1000)], chunks(1))])
 
-    broker.state.read_checkpoint(0, broker.state.committed(0).pointer)  # type: ignore[union-attr]
+    read_checkpoint(broker.state, 0, broker.state.committed(0).pointer)  # type: ignore[union-attr]
     eventually(lambda: settled(log, [(Channel.DECISIONS, 0)]))
     written = [record.value for record in log.read(Channel.DECISIONS, 0, before, 2**40)]
     assert written == [b"%d" % n for n in range(1000)]

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 HOSTILE, OTHERS = 0, frozenset(range(1, PARTITIONS))
 UNNAMED = KafkaError.INVALID_CONFIG
 """One of the codes that nobody has a name for at any of these calls."""
-AT_START = frozenset({"subscribe", "memberid", "incremental_assign", "committed", "assign", "poll", "list_topics"}) | {
+AT_START = frozenset({"subscribe", "memberid", "incremental_assign", "committed", "assign", "list_topics"}) | {
     "init_transactions",
     "describe_topics",
 }

@@ -9,7 +9,7 @@ from npstream.errors import Retryable
 from npstream.kafka import KafkaBroker, KafkaLog
 from npstream.port import Ends
 from npstream.records import Channel, Phase, Position
-from tests.contracts.builders import events, eventually, joined, offsets, values
+from tests.contracts.builders import events, eventually, joined, offsets, read_checkpoint, values
 from tests.kafka.zombie import zombie
 from tests.stage.places import KafkaPlace
 
@@ -85,7 +85,7 @@ def test_a_checkpoint_is_read_as_soon_as_the_position_points_to_it(place: KafkaP
         reader = place.kafka_broker("b")
         position = reader.state.committed(0)
         assert position is not None
-        assert [kv.value for kv in reader.state.read_checkpoint(0, position.pointer)] == [b"chunk 0 .."]
+        assert [kv.value for kv in read_checkpoint(reader.state, 0, position.pointer)] == [b"chunk 0 .."]
         assert sleeper.last_words() == "committed"
     eventually(lambda: values(log, Channel.DECISIONS, 0) == [b"zombie"])
 

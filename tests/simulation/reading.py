@@ -1,9 +1,9 @@
 """The `Log` and the `StateReader` of a cluster in memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from npstream.codec.position import decode_position
-from npstream.errors import Retryable, StateCorrupt
+from npstream.errors import Retryable, StateCorrupt, or_corrupt
 from npstream.port import Ends, Place, Start
 from npstream.records import Channel, Headers, KeyValue, Pointer, Position, Record, Topics
 from tests.simulation.cluster import Cluster
@@ -46,6 +46,11 @@ class SimulatedLog:
     def read(self, channel: Channel, partition: int, begin: int, end: int) -> Iterator[Record]:
         return iter(self._requests.make("log", lambda: list(self._partition(channel, partition).read(begin, end))))
 
+    def read_all(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
+        for place, (begin, end) in ranges.items():
+            for record in self.read(*place, begin, end):
+                yield place, record
+
     def append(
         self, channel: Channel, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]
     ) -> None:
@@ -73,10 +78,22 @@ class SimulatedStateReader:
 
     def committed(self, partition: int) -> Position | None:
         self._wait_until("position", lambda: not self._group.is_undecided(partition))
+        return self._decoded(partition)
+
+    def all_committed(self, partitions: Sequence[int]) -> dict[int, Position | StateCorrupt | None]:
+        if partitions:
+            self._wait_until("position", lambda: not any(map(self._group.is_undecided, partitions)))
+        return {partition: or_corrupt(self._decoded, partition) for partition in partitions}
+
+    def _decoded(self, partition: int) -> Position | None:
         stored = self._group.positions.get(partition)
         return None if stored is None else decode_position(*stored)
 
-    def read_checkpoint(self, partition: int, pointer: Pointer) -> list[KeyValue]:
+    def read_checkpoints(self, pointers: Mapping[int, Pointer]) -> Iterator[tuple[int, list[KeyValue] | StateCorrupt]]:
+        for partition, pointer in pointers.items():
+            yield partition, or_corrupt(self._chunks, partition, pointer)
+
+    def _chunks(self, partition: int, pointer: Pointer) -> list[KeyValue]:
         log = self._cluster.partition(self._topics.checkpoints, partition)
         end = pointer.offset + pointer.chunks
         self._wait_until("checkpoint", lambda: log.ends.stable >= min(end, log.ends.high))

@@ -16,7 +16,7 @@ from npstream.kafka import KafkaLog
 from npstream.kafka.state import KafkaStateReader
 from npstream.partition import PartitionConfig
 from npstream.records import Channel, Position
-from tests.contracts.builders import settled
+from tests.contracts.builders import read_checkpoint, settled
 from tests.stage import patience
 from tests.stage.child import Child
 from tests.stage.command import WorkerCommand
@@ -105,7 +105,7 @@ class Site:
         with closing(self._state()) as state:
             position = state.committed(partition)
             assert position is not None, "nothing is committed"
-            snapshot = decode_snapshot(join(state.read_checkpoint(partition, position.pointer)))
+            snapshot = decode_snapshot(join(read_checkpoint(state, partition, position.pointer)))
             return position.next_offset, snapshot.next_offset
 
     def offsets(self) -> dict[int, int]:

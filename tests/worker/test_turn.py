@@ -47,7 +47,7 @@ class Seconds:
         self.now = 0.0
 
     def __call__(self) -> float:
-        self.now += 1.0
+        self.now += 0.5
         return self.now
 
 
