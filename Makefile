@@ -11,6 +11,7 @@
 #   make simulate  a Kafka cluster in memory and thousands of schedules of faults (SCHEDULES=10000, SEED=)
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published vulnerabilities of the pinned requirements, where the package index responds
+#   make dist     a wheel and a source archive, in dist/
 #   make docs     write the generated parts of README.md and the other pages again
 #   make lock     resolve the requirements again (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
@@ -21,7 +22,7 @@ BIN := .venv/bin
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo quick test lint kafka failover simulate mutants jars registry compiled soak audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover simulate mutants jars registry compiled soak dist audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -65,6 +66,10 @@ endif
 
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)
+
+# A wheel and a source archive, in dist/.
+dist: $(STAMP)
+	$(BIN)/python -m hatchling build -t sdist -t wheel -d dist
 
 audit-deps: $(STAMP)
 	$(BIN)/python deploy/dependencies.py audit

@@ -18,7 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+from npstream.processor import choose_for_this_process
+
+choose_for_this_process()  # numba reads its environment when it is imported
+
+import numba  # noqa: E402
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -16,7 +16,20 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LINES_MAX = 400
 
 # What every room may import: values, errors, the ports, metrics, and what a process needs once.
-BASE = ("npstream", "records", "arrays", "errors", "observe", "port", "failpoints", "jit", "jobs", "logs", "secrets")
+BASE = (
+    "npstream",
+    "records",
+    "arrays",
+    "errors",
+    "observe",
+    "port",
+    "failpoints",
+    "jit",
+    "processor",
+    "jobs",
+    "logs",
+    "secrets",
+)
 # Commands may use every room; every other room names those it uses.
 COMMANDS = ("cli", "__main__")
 MAY_IMPORT = {

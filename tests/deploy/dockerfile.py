@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-OWN_PLACES = ("opt", "src", "tmp")
+OWN_PLACES = ("opt", "src", "tmp", "usr/local")
 """Top folders of the image that its build writes to."""
 
 _PLACE = re.compile(rf"(?<![\w./$-])/({'|'.join(OWN_PLACES)})(?=[/\s\"':]|$)")
