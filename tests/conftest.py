@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import selection
 from tests.broker import JarKafka, Kafka, StartKafka, local_jars, provide_kafka
@@ -36,9 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.stash[_SUMMARY] = []
     config.option.loadscopereorder = False
-    if config.getoption("--quick"):
-        settings.register_profile("quick", max_examples=20)
-        settings.load_profile("quick")
+    # No test asserts a time, and a loaded machine draws slowly.
+    untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("full", untimed)
+    settings.register_profile("quick", untimed, max_examples=20)
+    settings.load_profile("quick" if config.getoption("--quick") else "full")
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
