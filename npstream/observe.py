@@ -7,10 +7,10 @@ everything.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from npstream.records import Phase, SampleLabels, Share
+from npstream.records import Phase, Rates, SampleLabels, Share
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -92,14 +92,22 @@ _QUALITY = (
         "npstream_alarm_ratio",
         "gauge",
         "ratio",
-        "Share of alarms among published decisions; span is window (recent decisions) or lifetime.",
+        "Share of alarms among published decisions; span is window (recent decisions) or lifetime, without warm-up.",
         (*PARTITION, "span"),
+    ),
+    Metric(
+        "npstream_alarms_per_day",
+        "gauge",
+        "alarms",
+        "Alarms per day of event time, over the last day of it; NaN in its first hour, and where event times are none.",
+        PARTITION,
     ),
     Metric(
         "npstream_fpr_ratio",
         "gauge",
         "ratio",
-        "False-positive rate of published decisions; span is window (recent labelled non-targets) or lifetime.",
+        "False-positive rate of published decisions; span is window (recent labelled non-targets) or lifetime, without "
+        "decisions of the warm-up.",
         (*PARTITION, "span"),
     ),
     Metric("npstream_fpr_lower_ratio", "gauge", "ratio", "Lower end of its 95% Wilson interval.", (*PARTITION, "span")),
@@ -108,7 +116,8 @@ _QUALITY = (
         "npstream_tpr_ratio",
         "gauge",
         "ratio",
-        "Detection rate of published decisions; span is window (recent labelled targets) or lifetime.",
+        "Detection rate of published decisions; span is window (recent labelled targets) or lifetime, without "
+        "decisions of the warm-up.",
         (*PARTITION, "span"),
     ),
     Metric("npstream_tpr_lower_ratio", "gauge", "ratio", "Lower end of its 95% Wilson interval.", (*PARTITION, "span")),
@@ -256,7 +265,7 @@ class Reading:
     labelled events; `pending` observations wait for a label, `correctable` have one
     that may be corrected. `replay_to` is the offset at which a replay ends,
     `saved_offset` that of the newest snapshot. `sample` are labels of the review
-    sample, None without one.
+    sample, None without one; `rates` come from the state, whoever made it.
     """
 
     partition: int
@@ -285,6 +294,7 @@ class Reading:
     correctable: int
     warming_up: bool
     sample: SampleLabels | None = None
+    rates: Rates = field(default_factory=Rates)
 
 
 class Observer:

@@ -218,6 +218,37 @@ class Share:
     segments: Sequence[tuple[bytes, bytes | None]] = ()
 
 
+class Counted(NamedTuple):
+    """A rate as it was counted."""
+
+    hits: int = 0
+    trials: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """None where nothing was counted."""
+        return self.hits / self.trials if self.trials else None
+
+
+class Spans(NamedTuple):
+    """A rate over recent events, and over all since the warm-up."""
+
+    window: Counted = Counted()
+    lifetime: Counted = Counted()
+
+
+class Rates(NamedTuple):
+    """Alarms among all decisions, among labelled non-targets and targets, without those decided in warm-up.
+
+    `alarms_per_day` of event time over the last day; None before an hour has passed, or where event times are none.
+    """
+
+    alarm_rate: Spans = Spans()
+    fpr: Spans = Spans()
+    tpr: Spans = Spans()
+    alarms_per_day: float | None = None
+
+
 class SampleLabels(NamedTuple):
     """Labels of all alarms and of a sample of the other observations.
 

@@ -208,6 +208,28 @@ class Gate:
             self.q += steps * step * ((score > self.q) - m * self.params.tau)
 
 
+@dataclass
+class Account:
+    """Alarms among events of one kind: of all of them, and in up to 64 blocks of the newest; none of the warm-up."""
+
+    size: int
+    total: list[int] = field(default_factory=lambda: [0, 0])
+    blocks: list[list[int]] = field(default_factory=lambda: [[0, 0]])
+
+    def note(self, alarm: bool) -> None:
+        if self.blocks[-1][1] >= self.size:
+            self.blocks = [*self.blocks[-63:], [0, 0]]
+        for counts in (self.total, self.blocks[-1]):
+            counts[0] += alarm
+            counts[1] += 1
+
+    def take_back(self, alarm: bool) -> None:
+        like = [block for block in self.blocks if (block[0] if alarm else block[1] - block[0])]
+        for counts in [self.total, *like[-1:]]:
+            counts[0] -= alarm
+            counts[1] -= 1
+
+
 # ------------------------------------------------------------------ features
 
 
@@ -428,6 +450,9 @@ class Naive:
         self.n_pos = self.n_neg = 0  # line 3
         self.window: deque[int] = deque(maxlen=params.window)
         self.decided: dict[int, int] = {}
+        self.warm: dict[int, bool] = {}
+        size = math.ceil(min(max(round(50 / params.tau), 500), 50_000) / 64)
+        self.account = {"all": Account(size), -1: Account(size), 1: Account(8)}
 
     @property
     def t(self) -> int:
@@ -446,6 +471,12 @@ class Naive:
         decision, reason = gate.decide(f)
         if event.op in (LEARN, CORRECT) and event.place is not None:
             decision = 1 if self.decided[event.place] == 1 else -1
+        warm = self.params.preset != "paper" and gate.tracked < min(1 / self.params.tau, 100)
+        if event.op in (LEARN, CORRECT) and event.place is not None:
+            warm = self.warm[event.place]
+        elif event.place is not None:
+            self.warm[event.place] = warm
+        self.keep_account(event, decision == 1, warm)
         row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t)
         if event.op in (SCORE, SCORE_LEARN):
             gate.held += reason == "warmup"
@@ -472,6 +503,17 @@ class Naive:
         if self.params.learning:
             self.learn(event, f, weight)
         return row
+
+    def keep_account(self, event: Event, alarm: bool, warm: bool) -> None:
+        """Count what was decided and what it turned out to be, but for the warm-up."""
+        if warm:
+            return
+        if event.op in (SCORE, SCORE_LEARN):
+            self.account["all"].note(alarm)
+        if event.op == CORRECT:
+            self.account[-event.y].take_back(alarm)
+        if event.op != SCORE:
+            self.account[event.y].note(alarm)
 
     def kind(self, event: Event, alarm: bool) -> str | None:
         """As what it is in the sample: all alarms, all whose label was known at once, and the reviewed."""

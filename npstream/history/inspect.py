@@ -8,8 +8,8 @@ from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionConfig
 from npstream.partition.review import ReviewSample
-from npstream.report.intervals import sampled
-from npstream.report.rates import Rates
+from npstream.records import Spans
+from npstream.report.intervals import sampled, wilson
 from npstream.state import processor_of
 
 _DIRECTIONS = 5
@@ -20,7 +20,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
     """Everything worth knowing about a snapshot, ready for JSON. Raises `StateCorrupt` when it cannot be used."""
     processor = processor_of(snapshot)
     model, params = processor.model, processor.config.params
-    rates = Rates(model.negatives, model.positives, model.false_alarms, model.detections)
+    rates = processor.rates()
     return {
         "group": snapshot.group,
         "topic": snapshot.topic,
@@ -36,16 +36,17 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "tau": params.tau,
         "events": processor.tally.events,
         "learned": model.t,
-        "negatives": rates.negatives,
-        "positives": rates.positives,
-        "false_alarms": rates.false_positives,
-        "detections": rates.true_positives,
+        "negatives": model.negatives,
+        "positives": model.positives,
+        "false_alarms": model.false_alarms,
+        "detections": model.detections,
         "warming_up": model.warming_up,
         "threshold": model.threshold,
         "gamma": model.gamma,
-        "alarm_rate": _number(processor.tally.alarm_rate),
-        "fpr": _rate(rates.fpr, rates.fpr_interval(), model.fpr),
-        "tpr": _rate(rates.tpr, rates.tpr_interval(), model.tpr),
+        "alarm_rate": _rate(rates.alarm_rate),
+        "alarms_per_day": rates.alarms_per_day,
+        "fpr": _rate(rates.fpr),
+        "tpr": _rate(rates.tpr),
         "weighted": _weighted(processor.review),
         "budget_left": _number(model.budget_left),
         "outstanding_alarms": model.outstanding,
@@ -56,8 +57,11 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _rate(value: float, interval: tuple[float, float], recent: float) -> dict[str, Any]:
-    return {"lifetime": _number(value), "interval": list(interval), "recent": recent}
+def _rate(spans: Spans) -> dict[str, Any]:
+    """Since the warm-up, with the interval of that, and of the newest events."""
+    lifetime, window = spans.lifetime, spans.window
+    interval = wilson(lifetime.hits, lifetime.trials)
+    return {"lifetime": lifetime.share, "interval": list(interval), "recent": window.share, "recent_of": window.trials}
 
 
 def _weighted(review: ReviewSample) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
     held = "alarms among all observations" if by_alarm else "false alarms among non-targets"
     counted = "alarms" if by_alarm else "false alarms"
     budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} {counted} left"
-    alarm_rate = "not known yet" if card["alarm_rate"] is None else f"{card['alarm_rate']:.4f} over its life"
+    per_day = card["alarms_per_day"]
     name = f"{card['group']}/{card['topic']}/{card['partition']}"
     lines = [
         f"{name}: checkpoint at input offset {card['next_offset']}{to_replay}",
@@ -34,7 +34,8 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         f"  learned      {card['learned']} events of {card['events']}: {card['negatives']} non-targets, "
         f"{card['positives']} targets labelled",
         f"  target rate  tau {card['tau']:g} of {held}",
-        f"  alarm rate   {alarm_rate}",
+        f"  alarm rate   {_rate_text(card['alarm_rate'])}"
+        + ("" if per_day is None else f"; {per_day:.4g} alarms per day of event time"),
         f"  FPR          {_rate_text(card['fpr'])}",
         f"  TPR          {_rate_text(card['tpr'])}",
         *_weighted_lines(card["weighted"]),
@@ -51,7 +52,8 @@ def _rate_text(rate: Mapping[str, Any]) -> str:
     if rate["lifetime"] is None:
         return "not known yet"
     low, high = rate["interval"]
-    return f"{rate['lifetime']:.4f} over its life (95%: {low:.4f} to {high:.4f}), {rate['recent']:.4f} recently"
+    recent = "" if rate["recent"] is None else f", {rate['recent']:.4f} of the last {rate['recent_of']}"
+    return f"{rate['lifetime']:.4f} since warm-up (95%: {low:.4f} to {high:.4f}){recent}"
 
 
 def _weighted_lines(weighted: Mapping[str, Any] | None) -> list[str]:

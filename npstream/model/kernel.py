@@ -11,27 +11,16 @@ import numpy.typing as npt
 
 from npstream.arrays import Floats, Ints
 from npstream.jit import jit, jit_inline
+from npstream.model import threshold as gate
+from npstream.model.account import OF_ALL, Account, note, row_of, take_back
 from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
-from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, weight_of
+from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, is_warm, recalled, stored, weight_of
 from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
-from npstream.model.threshold import (
-    FPR,
-    TRACKED,
-    Q,
-    Rule,
-    charge,
-    free,
-    judge,
-    note_issue,
-    park,
-    settle,
-    track,
-    withdraw,
-)
+from npstream.model.threshold import FPR, TRACKED, Q, Rule
 
 Bytes = npt.NDArray[np.int8]
 
@@ -133,26 +122,27 @@ def run(
     ops: Operations,
     decided: Bytes,
     sampling: Sampling,
+    account: Account,
     params: KernelParams,
     rule: Rule,
     state: ModelState,
     work: Work,
     outcome: Outcome,
 ) -> None:
-    """Run every operation in order, changing `decided`, `state` and `outcome` in place."""
+    """Run every operation in order, changing `decided`, counts, `state` and `outcome` in place."""
     level, tally, clock = state.level, state.tally, state.clock
     for e in range(ops.code.size):
         op = ops.code[e]
         slot = ops.slot[e]
         f, decision, reason = 0.0, 0, 0
         if op == RELEASE:
-            free(decided[slot], tally)
+            gate.free(recalled(decided[slot]), tally)
         else:
             f = _score(ops, e, params, state, work)
-            decision, reason = judge(f, rule, level, tally)
-        code = -1
+            decision, reason = gate.judge(f, rule, level, tally)
+        code, warm = -1, tally[TRACKED] < rule.warmup
         if op in (LEARN, CORRECT) and slot >= 0:
-            code = int(decided[slot])
+            code, warm = recalled(decided[slot]), is_warm(decided[slot])
             decision = 1 if code > 0 else -1
         outcome.decision[e] = decision
         outcome.reason[e] = reason
@@ -164,25 +154,31 @@ def run(
         if rule.by_alarm and op in (SCORE, SCORE_LEARN):
             _observe(f, op, decision, params, rule, state, work)
         if op == SCORE:
-            note_issue(reason, tally)
+            gate.note_issue(reason, tally)
+            note(OF_ALL, warm, decision, account)
             if slot >= 0:
-                decided[slot] = ops.y[e] if decision < 0 and ops.y[e] <= -FIRST_REVIEWED else decision
-                park(decision, tally)
+                code = ops.y[e] if decision < 0 and ops.y[e] <= -FIRST_REVIEWED else decision
+                decided[slot] = stored(code, warm)
+                gate.park(decision, tally)
         elif op == SCORE_LEARN:
-            note_issue(reason, tally)
+            gate.note_issue(reason, tally)
+            note(OF_ALL, warm, decision, account)
+            note(row_of(ops.y[e]), warm, decision, account)
             code = max(decision, 0)
             if slot >= 0:
-                decided[slot] = code
+                decided[slot] = stored(code, warm)
             count(code, ops.y[e], 1, sampling)
             _label(f, ops.y[e], decision, 1.0, True, sampling.pace, params, rule, state, work)
         elif op in (LEARN, CORRECT):
             weight = weight_of(code, sampling)
             if op == CORRECT:
-                withdraw(-ops.y[e], decision, weight, rule, level, tally)
+                gate.withdraw(-ops.y[e], decision, weight, rule, level, tally)
                 count(code, -ops.y[e], -1, sampling)
+                take_back(row_of(-ops.y[e]), warm, decision, account)
             elif slot >= 0:
-                free(decision, tally)
+                gate.free(decision, tally)
             count(code, ops.y[e], 1, sampling)
+            note(row_of(ops.y[e]), warm, decision, account)
             fresh = op == LEARN and not rule.by_alarm
             _label(f, ops.y[e], decision, weight, fresh, sampling.pace, params, rule, state, work)
 
@@ -226,10 +222,10 @@ def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule,
 
     So the features are scaled, scores differ and alarms come before the first label does.
     """
-    charge(1.0 if decision > 0 else 0.0, 1.0, rule, state.level)
+    gate.charge(1.0 if decision > 0 else 0.0, 1.0, rule, state.level)
     if not params.learning:
         return
-    track(f, 1.0, 1.0, rule, state.level, state.tally)
+    gate.track(f, 1.0, 1.0, rule, state.level, state.tally)
     if params.preset != EXTERNAL:
         _note_hit(f, state.clock, state.window)
         # With a label the step on it comes first: the tables must be those that it was scored by.
@@ -254,13 +250,13 @@ def _label(
 
     `weight` is for how many it counts, `fresh`: scaler and markers have not seen these features yet.
     """
-    settle(y, decision, weight, rule, state.level, state.tally)
+    gate.settle(y, decision, weight, rule, state.level, state.tally)
     if not params.learning:
         return
     clock = state.clock
     clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
     if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
-        track(f, weight, pace, rule, state.level, state.tally)
+        gate.track(f, weight, pace, rule, state.level, state.tally)
     if params.preset != EXTERNAL:
         _learn(f, y, weight, fresh, params, rule, state, work)
 

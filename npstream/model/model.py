@@ -13,6 +13,7 @@ from npstream.errors import SettingsError
 from npstream.jit import DISABLED
 from npstream.model import coldstart, kernel, tables
 from npstream.model import threshold as gate
+from npstream.model.account import Account, empty_account
 from npstream.model.columns import columns_of
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
@@ -50,7 +51,7 @@ class Model:
         self.features = features_of(features, params.d)
         self._state = state
         self._work = scratch_for(params)
-        self._no_sample = no_sample()
+        self._no_sample, self._no_account = no_sample(), empty_account()
         self._rule = (
             gate.ungated(params.tau)
             if params.preset == "paper"
@@ -81,12 +82,19 @@ class Model:
 
     # Batches
 
-    def run(self, operations: Operations, decided: npt.NDArray[np.int8], sampling: Sampling | None = None) -> Outcome:
+    def run(
+        self,
+        operations: Operations,
+        decided: npt.NDArray[np.int8],
+        sampling: Sampling | None = None,
+        account: Account | None = None,
+    ) -> Outcome:
         """Run operations in order in one compiled call, the GIL released.
 
         `decided` int8[capacity] holds the published decisions of waiting
         observations by their slot; the caller keeps it. `sampling` says what labels
-        count where a sample is reviewed, and counts those of the sample.
+        count where a sample is reviewed, and counts those of the sample. `account`
+        counts decisions and what became of them.
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
         withheld alarms; without a slot nobody will label it, so its alarm is not
@@ -107,6 +115,7 @@ class Model:
                 columns,
                 decided,
                 sampling or self._no_sample,
+                account or self._no_account,
                 self._kernel_params,
                 self._rule,
                 self._state,

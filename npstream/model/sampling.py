@@ -3,9 +3,11 @@
 The published decision of an observation that waits, or may be corrected, has a code: 1
 is an alarm, 0 none and its label came with it, -1 none and not in the sample, -2 and
 below none but to be reviewed, one code for each share of reviews that was ever in
-force. A label counts 1 on an alarm and 1/p on a reviewed
-observation, p being the share when it was decided. On any other it counts nothing in
-rates, threshold and budget: who looked at it had a reason to.
+force. What was decided in warm-up is remembered as 2 minus its code.
+
+A label counts 1 on an alarm and 1/p on a reviewed observation, p being the share when
+it was decided. On any other it counts nothing in rates, threshold and budget: who
+looked at it had a reason to.
 
 The gradient of `plus` takes all labels: a reviewed non-target counts 1/p, at most 20,
 everything else 1. Targets of the sample too: missed ones are reported by others as
@@ -15,8 +17,9 @@ well, and a mistaken verdict that counts twenty times drowns the few true ones.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from npstream.arrays import Floats, Ints
+from npstream.arrays import Floats, Ints, Signs
 from npstream.jit import jit_inline
 
 CODES = 128
@@ -25,6 +28,8 @@ ALARMED, AT_ONCE, FIRST_REVIEWED = range(3)
 """Rows of `Sampling.labelled`: alarms; others whose label came with them; those reviewed, by minus their code."""
 NON_TARGETS, TARGETS = range(2)
 """Its columns."""
+
+Flags = NDArray[np.bool_]
 
 GRADIENT_MAX = 20.0
 """Most that one non-target counts in the gradient."""
@@ -44,6 +49,29 @@ class Sampling(NamedTuple):
 def no_sample() -> Sampling:
     """Every label counts one."""
     return Sampling(np.ones(CODES), np.zeros((CODES, 2), np.int64), 1.0)
+
+
+@jit_inline
+def stored(code: int, warm: bool) -> int:
+    """How a code is remembered; in warm-up there is no alarm, so that all of them are below 1."""
+    return 2 - code if warm else code
+
+
+@jit_inline
+def is_warm(remembered: int) -> bool:
+    """Whether it was decided in warm-up."""
+    return remembered > 1
+
+
+@jit_inline
+def recalled(remembered: int) -> int:
+    """The code that was stored."""
+    return 2 - remembered if remembered > 1 else remembered
+
+
+def reviewed(remembered: Signs) -> Flags:
+    """Which of these decisions asked for a review."""
+    return np.where(remembered > 1, 2 - remembered, remembered) <= -FIRST_REVIEWED
 
 
 @jit_inline

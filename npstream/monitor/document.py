@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from npstream.monitor.lag import Lag
-from npstream.monitor.status import Counted, Identity, PartitionStatus, WorkerStatus
+from npstream.monitor.status import Identity, PartitionStatus, WorkerStatus
 from npstream.observe import Reading
-from npstream.records import SampleLabels
+from npstream.records import Counted, SampleLabels, Spans
 from npstream.report.intervals import sampled, wilson
 
 
@@ -73,9 +73,10 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "learned": reading.t,
         "control": reading.control,
         "tau": reading.tau,
-        "alarm_rate": _rate(known.alarm_window, Counted(counts["alarms"], counts["decisions"])),
-        "fpr": _rate(known.fpr_window, Counted(reading.false_alarms, reading.negatives)),
-        "tpr": _rate(known.tpr_window, Counted(reading.detections, reading.positives)),
+        "alarm_rate": _rate(reading.rates.alarm_rate),
+        "alarms_per_day": reading.rates.alarms_per_day,
+        "fpr": _rate(reading.rates.fpr),
+        "tpr": _rate(reading.rates.tpr),
         "weighted": _weighted(reading.sample),
         "threshold": reading.threshold,
         "gamma": reading.gamma,
@@ -86,8 +87,8 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
     }
 
 
-def _rate(window: Counted, lifetime: Counted) -> dict[str, Any]:
-    return {"window": _interval(window), "lifetime": _interval(lifetime)}
+def _rate(spans: Spans) -> dict[str, Any]:
+    return {"window": _interval(spans.window), "lifetime": _interval(spans.lifetime)}
 
 
 def _weighted(sample: SampleLabels | None) -> dict[str, Any] | None:
@@ -106,8 +107,7 @@ def _weighted(sample: SampleLabels | None) -> dict[str, Any] | None:
 
 def _interval(counted: Counted) -> dict[str, Any]:
     lower, upper = wilson(counted.hits, counted.trials)
-    value = counted.hits / counted.trials if counted.trials else None
-    return {"value": value, "lower": lower, "upper": upper, "hits": counted.hits, "of": counted.trials}
+    return {"value": counted.share, "lower": lower, "upper": upper, "hits": counted.hits, "of": counted.trials}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

@@ -9,9 +9,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from npstream.codec.event import REASONS
 from npstream.monitor.lag import Lag
-from npstream.monitor.status import Counted, PartitionStatus
+from npstream.monitor.status import PartitionStatus
 from npstream.observe import METRICS, Metric, Reading
-from npstream.records import Phase, SampleLabels
+from npstream.records import Counted, Phase, SampleLabels
 from npstream.report.intervals import sampled, wilson
 
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan", "corrected")
@@ -74,6 +74,7 @@ class PartitionMetrics:
             for rate in ("fpr", "tpr")
         }
         self._alarm_rates = {span: gauge("npstream_alarm_ratio", span) for span in ("window", "lifetime")}
+        self._alarms_per_day = gauge("npstream_alarms_per_day")
         self._tau = gauge("npstream_tau_ratio")
         self._control = gauge("npstream_alarm_rate_control")
         self._threshold = gauge("npstream_threshold")
@@ -149,18 +150,18 @@ class PartitionMetrics:
         self._outstanding.set(reading.outstanding)
         self._pending.set(reading.pending)
         self._checkpoint_bytes.set(status.checkpoint_bytes)
-        self._set_rate("fpr", "window", status.fpr_window)
-        self._set_rate("tpr", "window", status.tpr_window)
-        self._set_rate("fpr", "lifetime", Counted(reading.false_alarms, reading.negatives))
-        self._set_rate("tpr", "lifetime", Counted(reading.detections, reading.positives))
         self._set_weighted(reading.sample)
-        self._alarm_rates["window"].set(_share(status.alarm_window))
-        self._alarm_rates["lifetime"].set(_share(Counted(reading.counts["alarms"], reading.counts["decisions"])))
+        rates = reading.rates
+        for span, alarms in rates.alarm_rate._asdict().items():
+            self._alarm_rates[span].set(_known(alarms.share))
+            self._set_rate("fpr", span, getattr(rates.fpr, span))
+            self._set_rate("tpr", span, getattr(rates.tpr, span))
+        self._alarms_per_day.set(_known(rates.alarms_per_day))
 
     def _set_rate(self, rate: str, span: str, counted: Counted) -> None:
         value, lower, upper = self._rates[rate, span]
         low, high = wilson(counted.hits, counted.trials)
-        value.set(_share(counted))
+        value.set(_known(counted.share))
         lower.set(low)
         upper.set(high)
 
@@ -185,8 +186,8 @@ class PartitionMetrics:
             self._checkpoint_age.set(status.checkpoint_age(now))
 
 
-def _share(counted: Counted) -> float:
-    return counted.hits / counted.trials if counted.trials else math.nan
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _family(metric: Metric, registry: CollectorRegistry) -> MetricWrapperBase:

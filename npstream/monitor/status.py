@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from npstream.monitor.recent import TARGETS_WINDOW, Recent, Stillness, window_for
+from npstream.monitor.stillness import Stillness
 from npstream.observe import Reading
 from npstream.records import Phase
 
@@ -30,14 +30,6 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """A rate as it was counted."""
-
-    hits: int = 0
-    trials: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class PartitionStatus:
     """One owned partition. Times are the worker's monotonic clock."""
 
@@ -46,9 +38,6 @@ class PartitionStatus:
     since: float
     reason: str = ""
     reading: Reading | None = None
-    fpr_window: Counted = Counted()
-    tpr_window: Counted = Counted()
-    alarm_window: Counted = Counted()
     pinned: bool = False
     last_timestamp_ms: int | None = None
     committed_at: float | None = None
@@ -109,9 +98,6 @@ class StatusBoard:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._partitions: dict[int, PartitionStatus] = {}
-        self._fpr: dict[int, Recent] = {}
-        self._tpr: dict[int, Recent] = {}
-        self._alarms: dict[int, Recent] = {}
         self._still: dict[int, tuple[Stillness, Stillness]] = {}
         self._event_time_ms: dict[int, int] = {}
         self._transactions = 0
@@ -179,8 +165,6 @@ class StatusBoard:
             known = replace(known, phase=reading.phase, since=now)
         if checkpoint_bytes:
             known = replace(known, checkpoint_at=now, checkpoint_bytes=checkpoint_bytes)
-        fpr, tpr, alarms = (rates[reading.partition].counts() for rates in (self._fpr, self._tpr, self._alarms))
-        known = replace(known, fpr_window=Counted(*fpr), tpr_window=Counted(*tpr), alarm_window=Counted(*alarms))
         self._partitions[reading.partition] = known
         self._dirty = True
         return known
@@ -210,15 +194,10 @@ class StatusBoard:
         )
 
     def _watch(self, reading: Reading) -> bool:
-        """Feed the windows; return whether threshold or gamma has stopped moving."""
-        p = reading.partition
-        self._fpr.setdefault(p, Recent(window_for(reading.tau))).update(reading.negatives, reading.false_alarms)
-        self._tpr.setdefault(p, Recent(TARGETS_WINDOW)).update(reading.positives, reading.detections)
-        decisions, alarms = reading.counts["decisions"], reading.counts["alarms"]
-        self._alarms.setdefault(p, Recent(window_for(reading.tau))).update(decisions, alarms)
-        threshold, gamma = self._still.setdefault(p, (Stillness(), Stillness()))
+        """Whether threshold or gamma has stopped moving."""
+        threshold, gamma = self._still.setdefault(reading.partition, (Stillness(), Stillness()))
         # The paper's threshold is fixed by design, and an external score has no multiplier.
-        moves_with = decisions if reading.control == "alarm_rate" else reading.negatives
+        moves_with = reading.counts["decisions"] if reading.control == "alarm_rate" else reading.negatives
         threshold_still = threshold.update(reading.threshold, moves_with) and reading.preset != "paper"
         gamma_still = gamma.update(reading.gamma, reading.negatives) and reading.preset != "external"
         return reading.learning and (threshold_still or gamma_still)
@@ -238,7 +217,7 @@ class StatusBoard:
             self._publish()
 
     def _drop(self, partition: int) -> None:
-        for known in (self._partitions, self._fpr, self._tpr, self._alarms, self._still, self._event_time_ms):
+        for known in (self._partitions, self._still, self._event_time_ms):
             known.pop(partition, None)
 
     def _publish(self, **changes: object) -> None:

@@ -21,9 +21,11 @@ from npstream.codec.segments import segment_columns
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
+from npstream.model.account import dump_account, empty_account, load_account, set_windows
 from npstream.partition.archive import Archive
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import JOINING, Tally
+from npstream.partition.daily import Daily
 from npstream.partition.dead_letter_cap import DeadLetterCap
 from npstream.partition.joining import CLOCK, EVENTS, EventColumns, Planned, Rules
 from npstream.partition.journal import Journal
@@ -33,7 +35,7 @@ from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.partition.review import ReviewSample
-from npstream.records import Merge, Output, Proof, Record
+from npstream.records import Counted, Merge, Output, Proof, Rates, Record, Spans
 
 _SMALL_BYTES = 256
 """Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
@@ -74,6 +76,8 @@ class PartitionProcessor:
         self.pending = Pending(config.labels, config.params.d)
         self.review = ReviewSample()
         self.archive = Archive()
+        self._account = empty_account()
+        self._daily = Daily()
         self._chain = Chain()
         self._journal = Journal()
         self._clock_ms = -1
@@ -83,6 +87,7 @@ class PartitionProcessor:
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
         self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
+        set_windows(self._account, config.params.tau)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
         self._label_decoder = None if topic is None else LabelDecoder(topic, max_bytes)
@@ -115,6 +120,12 @@ class PartitionProcessor:
     def next_label(self) -> int | None:
         """Labels of the labels topic below this offset are learned, 0: none yet; None when there is no such topic."""
         return self._next_label
+
+    def rates(self) -> Rates:
+        """What decisions came to: the one source of what metrics, page and inspect show."""
+        total, recent = self._account.total.tolist(), self._account.block.sum(axis=1).tolist()
+        alarms, fpr, tpr = (Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True))
+        return Rates(alarms, fpr, tpr, self._daily.alarms_per_day)
 
     def forget_label_offset(self) -> None:
         """Read the labels topic from its first record again: what the old offset meant is gone."""
@@ -195,7 +206,9 @@ class PartitionProcessor:
             batch = self._sampled(batch)
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
-            parts.append((self._run(planned), planned.deciding))
+            outcome = self._run(planned)
+            self._daily.count(batch.stamp[planned.events], outcome.decision[planned.deciding])
+            parts.append((outcome, planned.deciding))
             sampled += (len(events) + np.flatnonzero(planned.operations.y[planned.deciding] < -1)).tolist()
             events += (planned.events if event_of is None else event_of[planned.events]).tolist()
         return self._publish(records, decoded, decisions_of(parts), events, sampled, marks)
@@ -208,7 +221,7 @@ class PartitionProcessor:
         return batch._replace(y=y)
 
     def _run(self, planned: Planned) -> Outcome:
-        outcome = self.model.run(planned.operations, self.pending.decided, self.review.sampling)
+        outcome = self.model.run(planned.operations, self.pending.decided, self.review.sampling, self._account)
         self._journal.extend(planned.operations, outcome)
         return outcome
 
@@ -263,6 +276,7 @@ class PartitionProcessor:
             "clock_ms": self._clock_ms,
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
+            "daily": self._daily.dump(),
             "next_label": self._next_label,
             "review": self.review.dump(),
         }
@@ -284,7 +298,7 @@ class PartitionProcessor:
     def _snapshot(self, ring_place: int, waiting: Mapping[str, bytes]) -> Snapshot:
         digest, open_block = self._chain.dump()
         blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
-        blobs["archive"] = self.archive.dump()
+        blobs |= {"archive": self.archive.dump(), "account": dump_account(self._account)}
         meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
         return self._saved(ring_place, self.config.to_dict(), meta, blobs)
 
@@ -326,6 +340,8 @@ class PartitionProcessor:
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
+            processor._daily = Daily.load(snapshot.meta["daily"])
+            processor._account = load_account(snapshot.blobs["account"])
             processor._next_label = snapshot.meta["next_label"]
             processor.label_topic_id = snapshot.meta["label_topic_id"]
             if (processor._next_label is None) != (config.label_topic is None):

@@ -20,7 +20,8 @@ from npstream.errors import SettingsError
 from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, Sampling, no_sample
 from npstream.records import SampleLabels
 
-_SHARES_MAX = CODES - FIRST_REVIEWED
+_SHARES_MAX = CODES - FIRST_REVIEWED - 2
+"""A code, and 2 minus it, fit a byte."""
 
 
 class ReviewSample:

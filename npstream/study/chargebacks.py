@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from npstream.arrays import Signs
 from npstream.model import Model, Op, Operations, Params, seeded
-from npstream.model.sampling import CODES, FIRST_REVIEWED, Sampling, no_sample
+from npstream.model.sampling import CODES, FIRST_REVIEWED, Sampling, no_sample, reviewed
 from npstream.report.intervals import sampled, wilson
 
 DAYS = 120
@@ -120,7 +120,7 @@ def run(desk: Desk, truth: Truth, history: Truth) -> DeskRun:
         operations = labels.operations(event)
         outcome = model.run(operations, decided, sampling)
         decision[event] = outcome.decision[operations.code == Op.SCORE]
-        labels.looked_at[event] = (decision[event] > 0) | (decided[event] <= -FIRST_REVIEWED)
+        labels.looked_at[event] = (decision[event] > 0) | reviewed(decided[event])
         if (event[-1] + 1) // week_of(n) > start // week_of(n):
             sample.append(sampling.labelled[: FIRST_REVIEWED + 1].copy())
             plain.append([model.false_alarms, model.negatives])

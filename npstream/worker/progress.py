@@ -109,4 +109,5 @@ def reading_of(task: PartitionTask) -> Reading:
         correctable=processor.pending.labelled,
         warming_up=model.warming_up,
         sample=processor.review.labels(),
+        rates=processor.rates(),
     )

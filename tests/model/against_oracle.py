@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npstream.model import Model, Op, Params, Reason
+from npstream.model.account import empty_account, set_windows
 from tests import naive
 from tests.model.streams import Feed, at_once, corrected, delayed, reviewed, sampling_of
 
@@ -113,7 +114,9 @@ def compare(case: Case, events: int) -> Gap:
             oracle.alpha = start["alpha"].T.copy()
         oracle.wc, oracle.ws = start["wc"].copy(), start["ws"].copy()
         oracle.b = float(start["head"][1])
-    got = feed.run(model, sampling=sampling)
+    account = empty_account()
+    set_windows(account, case.params.tau)
+    got = feed.run(model, sampling=sampling, account=account)
     expected = oracle.run(_events(feed))
     differing, largest = 0, 0.0
     for e, row in enumerate(expected):
@@ -123,6 +126,11 @@ def compare(case: Case, events: int) -> Gap:
         asked = (row.score, row.threshold, row.gamma, row.fpr)
         largest = max(largest, *(abs(float(a) - b) for a, b in zip(numbers, asked, strict=True)))
     differing += _counters(model) != _oracle_counters(oracle)
+    for kept, own in zip(oracle.account.values(), range(3), strict=True):
+        blocks = [[0, 0]] * 64 + kept.blocks
+        differing += account.total[own].tolist() != kept.total
+        in_order = np.roll(account.block[own], -1 - account.at[own], axis=0).tolist()
+        differing += in_order != blocks[-64:]
     if sampling is not None:
         differing += sampling.labelled[:3].tolist() != list(oracle.sample.values())
     return Gap(len(expected), differing, largest)

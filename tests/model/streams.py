@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npstream.model import Model, Op, Operations, Outcome, Params
+from npstream.model.account import Account
 from npstream.model.sampling import CODES, FIRST_REVIEWED, Sampling
 
 Labels = npt.NDArray[np.int8]
@@ -22,12 +23,19 @@ class Feed:
         """Those operations."""
         return Operations._make(column[rows] for column in self.operations)
 
-    def run(self, model: Model, *, sizes: list[int] | None = None, sampling: Sampling | None = None) -> Outcome:
+    def run(
+        self,
+        model: Model,
+        *,
+        sizes: list[int] | None = None,
+        sampling: Sampling | None = None,
+        account: Account | None = None,
+    ) -> Outcome:
         """Everything through `model.run`, in pieces of the given sizes (the rest in one)."""
         decided = np.zeros(self.slots, np.int8)
         parts, at = [], 0
         for size in [*(sizes or []), len(self.operations.code)]:
-            parts.append(model.run(self[at : at + size], decided, sampling))
+            parts.append(model.run(self[at : at + size], decided, sampling, account))
             at += size
         return Outcome._make(map(np.concatenate, zip(*parts, strict=True)))
 

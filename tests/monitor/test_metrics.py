@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from npstream.history.inspect import describe
 from npstream.model import Params
+from npstream.monitor.document import status_document
 from npstream.monitor.metrics import Metrics
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS
+from npstream.partition import LabelConfig, PartitionProcessor
 from tests.monitor.builders import IDENTITY, Sample, config, events, handled, reading, sample, samples
+from tests.partition.builders import config as partition_config
+from tests.partition.builders import overruled, processor
 from tests.stage.watched import Watched
 
 
@@ -112,7 +117,11 @@ def test_counters_agree_with_the_status(tmp_path: Path) -> None:
     assert found[of("npstream_partition_phase", phase="live")] == 1
     assert found[of("npstream_tau_ratio")] == 0.1
     assert found[of("npstream_alarm_rate_control")] == 0
-    assert found[of("npstream_alarm_ratio", span="lifetime")] == partition["alarms"] / partition["decisions"]
+    since_warmup = partition["alarm_rate"]["lifetime"]
+    assert found[of("npstream_alarm_ratio", span="lifetime")] == since_warmup["value"]
+    assert since_warmup["hits"] == partition["alarms"]
+    assert partition["decisions"] - 30 < since_warmup["of"] < partition["decisions"]
+    assert found[of("npstream_labels_total", fate="corrected")] == 0
 
 
 def test_the_share_of_alarms_is_shown_where_it_is_controlled(tmp_path: Path) -> None:
@@ -132,11 +141,11 @@ def test_the_share_of_alarms_is_shown_where_it_is_controlled(tmp_path: Path) -> 
 
 
 def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
-    """After a restart counters begin at zero while rates go on from the restored state."""
+    """After a restart counters begin at zero while rates, recent ones too, go on from the restored state."""
     stage = Watched(tmp_path / "log")
     stage.send(events(300))
     stage.start()
-    stage.wait_for(handled(300))
+    before = stage.wait_for(handled(300))["partitions"][0]
     stage.stop()
     with stage:
         stage.send(events(20, seed=1))
@@ -145,8 +154,33 @@ def test_a_worker_counts_only_what_it_decided_itself(tmp_path: Path) -> None:
 
     assert found[of("npstream_events_total")] == 20
     assert found[of("npstream_labels_total", fate="with_event")] == 20
-    assert partition["fpr"]["lifetime"]["of"] + partition["tpr"]["lifetime"]["of"] == 320
-    assert partition["fpr"]["window"]["of"] + partition["tpr"]["window"]["of"] == 20
+    for span in ("lifetime", "window"):
+        counted = [sum(known[rate][span]["of"] for rate in ("fpr", "tpr")) for known in (before, partition)]
+        assert 260 < counted[0] < 300
+        assert counted[1] == counted[0] + 20
+
+
+def test_page_inspect_and_metrics_say_the_same(tmp_path: Path) -> None:
+    """Each reads the same state, before and after a restart: recent rates, those since the warm-up, alarms a day."""
+    machine = processor(partition_config(labels=LabelConfig(buffer_max=50, corrections=True)))
+    machine.process([item._replace(timestamp_ms=1_700_000_000_000 + 20_000 * item.offset) for item in overruled(1500)])
+    restored = PartitionProcessor.from_snapshot(machine.snapshot())
+    card = describe(machine.snapshot())
+    recorder = Recorder(IDENTITY, lambda: 0.0)
+    recorder.restoring(0)
+    recorder.observed(reading(rates=restored.rates()))
+    recorder.polled()
+    page = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, True)["partitions"][0]
+    found = samples(recorder.metrics.render(recorder.board.current, {}, 0.0, 0.0, True).decode())
+
+    assert restored.rates() == machine.rates()
+    for rate, name in (("fpr", "fpr"), ("tpr", "tpr"), ("alarm_rate", "alarm")):
+        assert 0 < page[rate]["window"]["value"] == card[rate]["recent"]
+        assert page[rate]["window"]["of"] == card[rate]["recent_of"]
+        assert found[of(f"npstream_{name}_ratio", span="window")] == card[rate]["recent"]
+        assert page[rate]["lifetime"]["value"] == card[rate]["lifetime"]
+        assert found[of(f"npstream_{name}_ratio", span="lifetime")] == card[rate]["lifetime"]
+    assert 0 < page["alarms_per_day"] == card["alarms_per_day"] == found[of("npstream_alarms_per_day")]
 
 
 def test_bad_events_are_counted_once() -> None:

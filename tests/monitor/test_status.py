@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from npstream.monitor.recent import STILL_AFTER
-from npstream.monitor.status import Counted, StatusBoard
+from npstream.monitor.status import StatusBoard
+from npstream.monitor.stillness import STILL_AFTER
 from npstream.records import Phase
 from tests.monitor.builders import reading
 
@@ -145,17 +145,18 @@ def test_a_reader_keeps_what_it_has_read(board: StatusBoard) -> None:
 
 
 def test_a_commit_is_shown_after_the_next_poll(board: StatusBoard, clock: Clock) -> None:
-    """Rates of the window, the checkpoint and the event time reached come with it."""
+    """Its reading, the checkpoint and the event time reached come with it."""
     bring_up(board, 0)
     board.processed(0, 1234)
     clock.wait(5)
     board.committed()
-    board.observed(reading(next_offset=100, saved_offset=100, negatives=80, false_alarms=8, positives=20), 999)
+    committed = reading(next_offset=100, saved_offset=100, negatives=80, false_alarms=8, positives=20)
+    board.observed(committed, 999)
+    assert board.current.partitions[0].reading == reading()
     board.polled()
     known = board.current.partitions[0]
 
-    assert known.fpr_window == Counted(8, 80)
-    assert known.tpr_window == Counted(0, 20)
+    assert known.reading == committed
     assert (known.last_timestamp_ms, known.checkpoint_bytes, known.checkpoint_at) == (1234, 999, clock.now)
     assert board.current.transactions == 1
 
