@@ -101,8 +101,9 @@ class PartitionMetrics:
             self._families.remove(name, values)
 
     def start_from(self, reading: Reading) -> None:
-        """Count from here on: what was replayed was counted by the worker that decided it."""
+        """Count from here on: what was replayed was counted by the worker that decided it. Rates go on."""
         self._seen = reading
+        self._show(reading)
 
     def count_checkpoint(self, saved_bytes: int) -> None:
         """Count a committed snapshot."""
@@ -115,7 +116,9 @@ class PartitionMetrics:
         assert after is not None
         self._count(self._seen or after, after)
         self._seen = after
-        self._show(status, after)
+        self._pinned.set(status.pinned)
+        self._checkpoint_bytes.set(status.checkpoint_bytes)
+        self._show(after)
 
     def _count(self, before: Reading, after: Reading) -> None:
         added = {name: count - before.counts[name] for name, count in after.counts.items()}
@@ -140,16 +143,14 @@ class PartitionMetrics:
         self._outcomes["non_target", "1"].inc(false_alarms)
         self._outcomes["non_target", "-1"].inc(after.negatives - before.negatives - false_alarms)
 
-    def _show(self, status: PartitionStatus, reading: Reading) -> None:
+    def _show(self, reading: Reading) -> None:
         self._tau.set(reading.tau)
         self._control.set(reading.control == "alarm_rate")
         self._threshold.set(reading.threshold)
         self._gamma.set(reading.gamma)
-        self._pinned.set(status.pinned)
         self._budget.set(reading.budget_left)
         self._outstanding.set(reading.outstanding)
         self._pending.set(reading.pending)
-        self._checkpoint_bytes.set(status.checkpoint_bytes)
         self._set_weighted(reading.sample)
         rates = reading.rates
         for span, alarms in rates.alarm_rate._asdict().items():

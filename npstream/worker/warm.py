@@ -10,6 +10,7 @@ from npstream.codec.digest import keys_of
 from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 from npstream.partition.counters import JOINING
+from npstream.partition.daily import Daily
 from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
 from npstream.partition.pending import Pending
 
@@ -31,6 +32,7 @@ def warm_up(config: PartitionConfig) -> float:
     decoder = EventDecoder(config.events)
     decoder.warm_up()
     _join_nothing(config, decoder)
+    Daily().count(np.empty(0, np.int64), np.empty(0, np.int8))
     _calm_collector()
     return time.monotonic() - started
 

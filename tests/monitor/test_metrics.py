@@ -168,8 +168,8 @@ def test_page_inspect_and_metrics_say_the_same(tmp_path: Path) -> None:
     card = describe(machine.snapshot())
     recorder = Recorder(IDENTITY, lambda: 0.0)
     recorder.restoring(0)
-    recorder.observed(reading(rates=restored.rates()))
-    recorder.polled()
+    # As after a restart: nothing is committed yet.
+    recorder.replaying(reading(rates=restored.rates()))
     page = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, True)["partitions"][0]
     found = samples(recorder.metrics.render(recorder.board.current, {}, 0.0, 0.0, True).decode())
 
