@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from npstream.records import Phase, Rates, SampleLabels, Share
+from npstream.records import AlarmRates, Phase, SampleLabels, Share
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -294,7 +294,7 @@ class Reading:
     correctable: int
     warming_up: bool
     sample: SampleLabels | None = None
-    rates: Rates = field(default_factory=Rates)
+    rates: AlarmRates = field(default_factory=AlarmRates)
 
 
 class Observer:

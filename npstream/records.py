@@ -237,7 +237,7 @@ class Spans(NamedTuple):
     lifetime: Counted = Counted()
 
 
-class Rates(NamedTuple):
+class AlarmRates(NamedTuple):
     """Alarms among all decisions, among labelled non-targets and targets, without those decided in warm-up.
 
     `alarms_per_day` of event time over the last day; None before an hour has passed, or where event times are none.

@@ -35,7 +35,7 @@ from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.partition.review import ReviewSample
-from npstream.records import Counted, Merge, Output, Proof, Rates, Record, Spans
+from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, Spans
 
 _SMALL_BYTES = 256
 """Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
@@ -121,11 +121,11 @@ class PartitionProcessor:
         """Labels of the labels topic below this offset are learned, 0: none yet; None when there is no such topic."""
         return self._next_label
 
-    def rates(self) -> Rates:
+    def rates(self) -> AlarmRates:
         """What decisions came to: the one source of what metrics, page and inspect show."""
         total, recent = self._account.total.tolist(), self._account.block.sum(axis=1).tolist()
         alarms, fpr, tpr = (Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True))
-        return Rates(alarms, fpr, tpr, self._daily.alarms_per_day)
+        return AlarmRates(alarms, fpr, tpr, self._daily.alarms_per_day)
 
     def forget_label_offset(self) -> None:
         """Read the labels topic from its first record again: what the old offset meant is gone."""

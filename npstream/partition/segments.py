@@ -28,8 +28,8 @@ _RECORD_MAX_BYTES = 800_000
 _STORED_MAX = 2
 """Times what waits that may be stored, and two segments more."""
 
-Flags = NDArray[np.bool_]
-Places = tuple[Flags, Signs]
+Mask = NDArray[np.bool_]
+Places = tuple[Mask, Signs]
 """For each place of a segment whether its entry is still there, and its label, 0 for none."""
 _LABELS = {"segments.non_targets": -1, "segments.targets": 1}
 """Blobs that say which entries have which label; empty where none has any."""
@@ -153,7 +153,7 @@ class SegmentIndex:
         """What `dump` wrote, and what became of each segment's entries. Raises ValueError."""
         named = named_in(blobs)
 
-        def flags(name: str) -> Flags:
+        def flags(name: str) -> Mask:
             packed = np.frombuffer(blobs[name], np.uint8).reshape(len(named), -(-size // 8))
             return np.unpackbits(packed, axis=1, count=size).astype(np.bool_)
 
@@ -197,7 +197,7 @@ def _by_number(places: Ints, numbers: Ints) -> Ints:
     return places[np.argsort(numbers[places])]
 
 
-def _is_one_of(segment: Ints, numbers: Collection[int]) -> Flags:
+def _is_one_of(segment: Ints, numbers: Collection[int]) -> Mask:
     """Which entries lie in one of these segments, by a table: there may be a million entries."""
     if not len(segment) or not numbers:
         return np.zeros(len(segment), np.bool_)
