@@ -7,18 +7,19 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from npstream.embedded import EmbeddedBroker, EmbeddedLog, EmbeddedStateReader, create_topics
+from npstream.embedded import EmbeddedBroker, EmbeddedLabelling, EmbeddedLog, EmbeddedStateReader, create_topics
 from npstream.errors import Fatal, Retryable, StateCorrupt, UsageError, plural
 from npstream.kafka import KafkaBroker, KafkaLog, KafkaStateReader
 from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
 from npstream.kafka.dismissal import dismiss
+from npstream.kafka.labelling import KafkaLabelling
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.router import Router
 from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
-from npstream.port import Broker, Log, StateReader
+from npstream.port import Broker, Labelling, Log, StateReader
 from npstream.records import Topics
 from npstream.schemas import Schemas
 from npstream.secrets import Secrets
@@ -67,6 +68,9 @@ class Backend(Protocol):
 
     def open_router(self, source: str) -> Router:
         """What copies labels from another topic. Raises `UsageError` where there is no labels topic, or no Kafka."""
+
+    def open_labelling(self) -> Labelling:
+        """What a command writes labels to the events topic with; nothing is held or fenced before it is opened."""
 
     def remove_dead_workers(self) -> None:
         """End the membership of workers that an operator says are gone."""
@@ -131,6 +135,9 @@ class KafkaBackend:
         if source in self._config.topics.names():
             raise UsageError(f"--source {source}: is one of this group's own topics")
         return Router(self._config, source, logging.getLogger("npstream.kafka"))
+
+    def open_labelling(self) -> Labelling:
+        return KafkaLabelling(self._config, logging.getLogger("npstream.kafka"))
 
     def remove_dead_workers(self) -> None:
         dismiss(self._config)
@@ -201,6 +208,9 @@ class EmbeddedBackend:
         raise UsageError(
             "route-labels copies between topics of a Kafka cluster: write labels to the embedded log itself"
         )
+
+    def open_labelling(self) -> Labelling:
+        return EmbeddedLabelling(self._path, self._topics)
 
     def remove_dead_workers(self) -> None:
         pass

@@ -36,6 +36,8 @@ class Job(Protocol):
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
+Item = TypeVar("Item")
+Returned = TypeVar("Returned")
 
 
 class Results:
@@ -148,27 +150,28 @@ class Workers:
         An exception of a job ends the run, and what was finished before stays.
         Raises `Fatal` when a process dies.
         """
-        if self._pool is not None:
-            yield from self._run_in(self._pool, iter(jobs), results)
-            return
-        for job in jobs:
-            results.append(job.key, job.run())
+        for job, rows in self.each(_run, jobs):
+            results.append(job.key, rows)
             yield job
 
-    def _run_in(self, pool: ProcessPoolExecutor, jobs: Iterator[AnyJob], results: Results) -> Iterator[AnyJob]:
-        running: dict[Future[Sequence[ResultRow]], AnyJob] = {}
+    def each(self, function: Callable[[Item], Returned], items: Iterable[Item]) -> Iterator[tuple[Item, Returned]]:
+        """Call a function for each item; yields both as results are known, in any order. Raises as `run` does."""
+        if self._pool is None:
+            yield from ((item, function(item)) for item in items)
+            return
+        left = iter(items)
+        running: dict[Future[Returned], Item] = {}
         try:
             while True:
-                # Two for each process: none waits for this one, and only so many rows are held in memory.
-                for job in islice(jobs, 2 * self._processes - len(running)):
-                    running[pool.submit(_run, job)] = job
+                # Two for each process: none waits for this one, and only so many results are held in memory.
+                for item in islice(left, 2 * self._processes - len(running)):
+                    running[self._pool.submit(function, item)] = item
                 if not running:
                     return
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                # All that ended together is kept before anything else can go wrong; failures come last.
+                # All that ended together is handed on before anything else can go wrong; failures come last.
                 for future in sorted(ended, key=lambda future: future.exception() is not None):
-                    results.append(running[future].key, future.result())
-                yield from (running.pop(future) for future in ended)
+                    yield running.pop(future), future.result()
         except BrokenProcessPool:
             raise Fatal("a process died, probably because memory ran out; use fewer --jobs or less data") from None
 

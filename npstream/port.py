@@ -164,6 +164,22 @@ class Log(Protocol):
         """Close the connections. Never raises."""
 
 
+class Labelling(Protocol):
+    """Writes labels to the events topic for a command, of which one at a time does so."""
+
+    def open(self) -> None:
+        """Make sure that nobody else writes labels from now on, and that what others have written can be read.
+
+        Raises `Fatal` where another command is at work and cannot be ended.
+        """
+
+    def publish(self, partition: int, records: Sequence[tuple[bytes | None, bytes | None, Headers, int]]) -> None:
+        """Write (key, value, headers, timestamp_ms) records: all of them, or none. Raises `Retryable`, `Fatal`."""
+
+    def close(self) -> None:
+        """Let the next one in. Never raises."""
+
+
 class StateReader(Protocol):
     """A group's committed state, read without joining the group: by a worker's restore and by every tool."""
 

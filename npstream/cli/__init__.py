@@ -22,6 +22,7 @@ COMMANDS = {
     "doctor": ("npstream.cli.doctor:doctor", "Look for what will go wrong, with the fix for each finding."),
     "produce": ("npstream.cli.produce:produce", "Send a file to the events topic."),
     "route-labels": ("npstream.cli.route_labels:route_labels", "Copy labels from a topic that is keyed otherwise."),
+    "label": ("npstream.cli.label:label", "Labels from a file, learned however old their events are."),
     "backtest": ("npstream.cli.backtest:backtest", "Replay a file or a topic with other settings, side by side."),
     "train": ("npstream.cli.train:train", "Learn from history; partitions without state start from it."),
     "tune": ("npstream.cli.tune:tune", "Search the settings that detect most on a file or a topic."),

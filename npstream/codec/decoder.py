@@ -8,6 +8,7 @@ from npstream.codec.document import SchemaDecoder, unframed
 from npstream.codec.event import REASONS, Decoded, EventConfig, EventId, Kind, RecordFormat
 from npstream.codec.f32_events import F32Decoder
 from npstream.codec.json_events import JsonDecoder
+from npstream.codec.learn_header import apply_learn_headers
 from npstream.codec.screen import unusable
 from npstream.errors import BadEvent
 from npstream.records import Record
@@ -32,6 +33,11 @@ class EventDecoder:
 
     def decode(self, records: Sequence[Record]) -> Decoded:
         """Decode a batch; bad events are reported in `Decoded.errors`, never raised."""
+        decoded = self._decode(records)
+        apply_learn_headers(records, decoded)
+        return decoded
+
+    def _decode(self, records: Sequence[Record]) -> Decoded:
         bad = unusable(records)
         if self._is_framed:
             records, unreadable = unframed(records)

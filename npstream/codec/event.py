@@ -11,7 +11,8 @@ id, label and features elsewhere, and reads no `x`, `score` and `kind`.
 | `y`     | `1`/`true` target; `-1`/`0`/`false` not; absent: not known yet              |
 | `kind`  | `"label"`: learn from this event, publish nothing                           |
 
-Null means absent for every field, and fields not named here are ignored.
+Null means absent for every field, and fields not named here are ignored. In any
+form the header of `learn_header` makes a label of an event.
 """
 
 from dataclasses import dataclass

@@ -17,6 +17,26 @@ _ONE = (
 )
 
 
+class LabellingLock:
+    """Held by the one command that writes labels to an embedded log, beside its worker."""
+
+    def __init__(self, log_path: Path) -> None:
+        """Raises `Fatal` when another one has it."""
+        real = log_path.resolve()
+        self._file = os.open(real.with_name(real.name + ".label"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise Fatal(f"another `npstream label` runs on {log_path}: wait until it has ended") from error
+
+    def release(self) -> None:
+        """Let the next command in. Safe to call twice."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
 class WorkerLock:
     """Held by the one worker of an embedded log; readers and appenders do not need it."""
 

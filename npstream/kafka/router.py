@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Message, TopicPartition
@@ -19,12 +18,12 @@ from npstream import failpoints
 from npstream.codec.features import Steps
 from npstream.codec.mapping import find
 from npstream.codec.murmur2 import partition_for
-from npstream.errors import Retryable
-from npstream.kafka.clients import Sink, close_quietly, new_consumer, new_producer
-from npstream.kafka.config import ClientSettings, KafkaConfig, producer_settings, reader_settings
+from npstream.kafka.clients import close_quietly, new_consumer
+from npstream.kafka.config import KafkaConfig, reader_settings
 from npstream.kafka.connect import partition_count
 from npstream.kafka.errors import kafka_error, translate
 from npstream.kafka.messages import headers_of, is_passing, read_problem, record_of, speaks_of_partition
+from npstream.kafka.tool_producer import ToolProducer
 from npstream.records import Record
 
 ROUTER_NAME = "route-labels"
@@ -32,7 +31,6 @@ ROUTER_NAME = "route-labels"
 
 _BATCH = 2000
 _GATHER_S = 0.2
-_SLICE_S = 1.0
 _LOOK_EVERY_S = 10.0
 _CLOSE_S = 5.0
 
@@ -76,11 +74,8 @@ class Router:
         assert config.topics.labels is not None
         self._config = replace(config, worker_name=ROUTER_NAME, group=f"{config.group}.{ROUTER_NAME}")
         self._source, self._target = source, config.topics.labels
-        self._logger = logger
-        self._sink = Sink(logger)
-        # Below the group's own prefix, so that the right on its transactional ids covers this one.
-        identity: ClientSettings = {"transactional.id": f"{config.group}.{ROUTER_NAME}"}
-        self._producer: Any = new_producer(producer_settings(self._config) | identity, self._sink)
+        self._producer = ToolProducer(config, ROUTER_NAME, logger)
+        self._sink = self._producer.sink
         self._consumer = new_consumer(reader_settings(self._config), self._sink)
         self._known = 0
         self._ended: set[int] = set()
@@ -88,11 +83,7 @@ class Router:
 
     def open(self) -> int:
         """Fence an earlier router, find the place; returns the partition count of the labels topic."""
-        count = partition_count(self._producer, self._target, self._config, self._sink)
-        try:
-            self._producer.init_transactions(self._config.connect_timeout_ms / 1000)
-        except KafkaException as error:
-            raise translate(self._sink.login_error or error, "opening transactions", self._config) from error
+        count = self._producer.open(self._target)
         self._assign_new()
         return count
 
@@ -151,53 +142,19 @@ class Router:
         return good
 
     def _copy(self, messages: Sequence[Message], place: Placement) -> None:
-        began = time.monotonic()
-        self._producer.begin_transaction()
-        failpoints.hit("begin")
+        self._producer.begin()
         ends: dict[int, int] = {}
         for message, headers in zip(messages, headers_of(messages), strict=True):
             record = record_of(message, headers)
             key, partitions = place(record)
             for partition in partitions:
-                self._send(record, key, partition, began)
+                self._producer.send(self._target, partition, key, record.value, record.headers, record.timestamp_ms)
             ends[message.partition() or 0] = record.offset + 1
         offsets = [TopicPartition(self._source, partition, end) for partition, end in ends.items()]
-        failpoints.hit("before_send_offsets")
-        metadata = self._consumer.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction(offsets, metadata, self._left_s(began))
-        failpoints.hit("after_send_offsets")
-        failpoints.hit("before_commit")
-        self._commit(began)
-        failpoints.hit("after_commit")
-
-    def _send(self, record: Record, key: bytes | None, partition: int, began: float) -> None:
-        failpoints.hit("produce")
-        stamp, headers = max(1, record.timestamp_ms), list(record.headers)
-        while True:
-            try:
-                self._producer.produce(self._target, record.value, key, partition, timestamp=stamp, headers=headers)
-                return
-            except BufferError:
-                self._producer.poll(min(_SLICE_S, self._left_s(began)))
-
-    def _commit(self, began: float) -> None:
-        while True:
-            try:
-                self._producer.commit_transaction(min(_SLICE_S, self._left_s(began)))
-                return
-            except KafkaException as error:
-                # A timeout does not say whether it is committed; the same call asks for the same transaction again.
-                found = kafka_error(error)
-                if found is None or not found.retriable():
-                    raise
-
-    def _left_s(self, began: float) -> float:
-        left_s = began + self._config.transaction_timeout_ms / 1000 - time.monotonic()
-        if left_s <= 0:
-            raise Retryable("a transaction did not end in time: what became of it is seen by the next router")
-        return left_s
+        self._producer.send_offsets(offsets, self._consumer.consumer_group_metadata())
+        self._producer.commit()
 
     def close(self) -> None:
         """Let go of the connections. Never raises."""
         close_quietly("router", self._consumer.close, _CLOSE_S)
-        self._producer = None
+        self._producer.close()

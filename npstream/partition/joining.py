@@ -270,14 +270,22 @@ def _echo(
     planned: Planned,
 ) -> None:
     """Learn from a label that brings its features along, whether its observation still waits or not."""
-    slot = find(buffer.entries, batch.key[e, 0], batch.key[e, 1]) if batch.named[e] else -1
+    slot = left = -1
+    first, second, y = batch.key[e, 0], batch.key[e, 1], batch.y[e]
+    if batch.named[e]:
+        slot = find(buffer.entries, first, second)
+        left = find(gone.entries, first, second)
     if slot >= 0:
-        code = _labelled(buffer, gone, slot, batch.y[e], _ECHOED, rules, counts)
+        code = _labelled(buffer, gone, slot, y, _ECHOED, rules, counts)
+        if code >= 0:
+            _own(batch, e, code, y, slot, state, planned)
+    elif left >= 0 and gone.value[left] == y:
+        counts[_DUPLICATE] += 1
     else:
         counts[_ECHOED] += 1
-        code = _LEARN
-    if code >= 0:
-        _own(batch, e, code, batch.y[e], slot, state, planned)
+        if batch.named[e]:
+            _remember(gone, first, second, y)
+        _own(batch, e, _LEARN, y, -1, state, planned)
 
 
 @jit_inline

@@ -24,12 +24,18 @@ def _at(*more: str) -> Arguments:
     return lambda folder: list(more)
 
 
+def _labels(path: Path) -> Path:
+    path.write_text("id,y\n7,1\nnobody,0\n")
+    return path
+
+
 CASES: dict[tuple[str, ...], Arguments] = {
     ("check",): _at(),
     ("init",): _at(),
     ("map",): _at(),
     ("doctor",): _at("--no-wait"),
     ("produce",): _file(),
+    ("label",): lambda folder: [str(_labels(folder / "labels.csv"))],
     ("backtest",): _at("--set", "model.tau=0.1,0.2"),
     ("train",): lambda folder: ["--out", str(folder / "model.npstream")],
     ("tune",): lambda folder: ["--trials", "2", "--jobs", "1", "--out", str(folder / "best.yaml")],

@@ -70,11 +70,7 @@ class PlainBuffer:
         if event.kind == Kind.LABEL:
             assert event.identity is not None
             return asked + self._label(event.identity, event.y)
-        if event.identity is None or event.identity not in self.parked:
-            self.counts["labels_echoed"] += 1
-            return [*asked, Asked(Op.LEARN, self.row, event.y, None)]
-        slot = self.parked[event.identity].row
-        return asked + [Asked(op, self.row, event.y, slot) for op in self._join(event.identity, event.y, "echoed")]
+        return asked + self._echo(event.identity, event.y)
 
     def _observe(self, identity: int) -> list[Asked]:
         if identity in self.early:
@@ -137,6 +133,19 @@ class PlainBuffer:
         else:
             self._leave(identity, y)
         return [Op.CORRECT if before else Op.LEARN]
+
+    def _echo(self, identity: int | None, y: int) -> list[Asked]:
+        if identity in self.parked:
+            assert identity is not None
+            slot = self.parked[identity].row
+            return [Asked(op, self.row, y, slot) for op in self._join(identity, y, "echoed")]
+        if identity is not None and self.gone.get(identity) == y:
+            self.counts["labels_duplicate"] += 1
+            return []
+        if identity is not None:
+            self._remember(identity, y)
+        self.counts["labels_echoed"] += 1
+        return [Asked(Op.LEARN, self.row, y, None)]
 
     def _let_go(self, identity: int) -> list[Asked]:
         parked = self._leave(identity, self.parked[identity].y)
