@@ -377,9 +377,9 @@ def _corrections_counted_twice() -> None:
 
     honest = Model.run
 
-    def run(self: Any, operations: Any, decided: Any, sampling: Any = None) -> Any:
+    def run(self: Any, operations: Any, decided: Any, *counts: Any) -> Any:
         code = np.where(operations.code == Op.CORRECT, Op.LEARN, operations.code).astype(np.int8)
-        return honest(self, operations._replace(code=code), decided, sampling)
+        return honest(self, operations._replace(code=code), decided, *counts)
 
     _replace(run, (Model, "run"))
 
