@@ -1,13 +1,15 @@
 """One decision explained: recomputed where it was made, with what moved its score."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.errors import UsageError
 from npstream.history.inspect import feature_names
-from npstream.history.published import event_offset, published
+from npstream.history.published import Published, event_offset, published
 from npstream.history.rebuild import Past, Walk, start_before, walk_to
 from npstream.model.contributions import contributions
 from npstream.records import Channel, Record
@@ -95,9 +97,15 @@ def _decide(past: Past, walk: Walk, record: Record) -> tuple[Decision | None, bo
         return None, None
     (output,) = outputs
     offset = event_offset(output.headers)
-    found = list(published(past.log, Channel.DECISIONS, past.partition, offset, offset + 1, past.history.resets))
-    values = [item.record.value for item in found if item.event_offset == offset]
+    values = [item.record.value for item in _published_from(past, offset) if item.event_offset == offset]
     return decode_decision(output.value), values[-1] == output.value if values else None
+
+
+def _published_from(past: Past, offset: int) -> Iterator[Published]:
+    """Decisions on this event and what is published behind them: after a reset it may come again at the very end."""
+    resets = past.history.resets
+    found = published(past.log, Channel.DECISIONS, past.partition, offset, offset + 1 if resets else 2**63 - 1, resets)
+    return found if resets else takewhile(lambda item: item.event_offset <= offset, found)
 
 
 def explain_json(found: Explanation) -> dict[str, Any]:
