@@ -88,9 +88,9 @@ class Site:
         """Write events, or labels, durably."""
         self.log.append(channel, partition, events)
 
-    def ends(self, channel: Channel = Channel.EVENTS) -> dict[int, int]:
-        """Where the events, or labels, end, by partition."""
-        return {p: self.log.ends(channel, p).stable for p in range(self.partitions)}
+    def ends(self) -> dict[int, int]:
+        """Where the events end, by partition."""
+        return {p: self.log.ends(Channel.EVENTS, p).stable for p in range(self.partitions)}
 
     def positions(self) -> dict[int, Position | None]:
         """The stable committed position of each partition; waits for undecided transactions."""
@@ -138,7 +138,7 @@ class Site:
 
     def wait_labelled(self, observation: Callable[[int, int], Plain], timeout_s: float = 120.0) -> None:
         """Send an observation now and then until every label is learned: they are only taken together with one."""
-        ends = self.ends(Channel.LABELS)
+        ends = {p: self._after_the_last_label(p) for p in range(self.partitions)}
         sent = count()
 
         def learned() -> bool:
@@ -150,6 +150,12 @@ class Site:
 
         patience.wait_until(learned, "every label to be learned", timeout_s)
         self.wait_decided(timeout_s)
+
+    def _after_the_last_label(self, partition: int) -> int:
+        """Not the end of the log: labels that a router copied are followed by the marker of their transaction."""
+        ends = self.log.ends(Channel.LABELS, partition)
+        labels = self.log.read(Channel.LABELS, partition, ends.begin, ends.stable)
+        return max((label.offset + 1 for label in labels), default=0)
 
     def close(self) -> None:
         """End the workers."""

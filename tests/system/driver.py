@@ -11,6 +11,7 @@ from tests.stage.process import WorkerProcess
 from tests.stage.site import Site
 from tests.system.faults import Fault, Life
 from tests.system.feed import Feed
+from tests.system.routing import RouterProcess
 
 _KILLED = -signal.SIGKILL
 _PROGRESS_S = 1.0
@@ -102,6 +103,7 @@ class Run:
     broker: JarKafka | None = None
     broker_faults: list[BrokerFault] = field(default_factory=list)
     say: Callable[[str], None] = lambda line: None
+    router: RouterProcess | None = None
 
     def until_decided(self, timeout_s: float) -> None:
         """Tend, feed and break until every fault has happened and every event is decided."""
@@ -112,6 +114,8 @@ class Run:
             now = time.monotonic()
             for patient in self.patients:
                 patient.tend(now)
+            if self.router is not None:
+                self.router.tend()
             self._maybe_break_broker()
             self.feed.allow(0.15 + 0.8 * self._faults_done())
             if not self._faults_left():
@@ -131,7 +135,8 @@ class Run:
         return fired / max(1, fired + sum(len(patient.left) for patient in self.patients))
 
     def _faults_left(self) -> bool:
-        return bool(self.broker_faults) or any(patient.left for patient in self.patients)
+        routing = self.router is not None and self.router.faults_left > 0
+        return routing or bool(self.broker_faults) or any(patient.left for patient in self.patients)
 
     def _maybe_break_broker(self) -> None:
         if self.broker is None or not self.broker_faults or self.feed.fraction < self.broker_faults[0].at_fraction:

@@ -1,5 +1,6 @@
 """The failover proof: three workers, four partitions, every fault, and the decisions of an undisturbed run."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from time import monotonic
 
 from tests.broker import JarKafka
 from tests.stage.site import Site
-from tests.system import verdict
+from tests.system import routing, verdict
 from tests.system.driver import BrokerFault, Patient, Run
 from tests.system.faults import Fault, plan
 from tests.system.feed import Feed
@@ -31,6 +32,8 @@ class Failover:
     broker_faults: tuple[BrokerFault, ...] = (BrokerFault(0.4),)
     label_topic: bool = False
     """Whether labels come on a topic of their own."""
+    router: bool = False
+    """Whether those labels are written to a foreign topic, and copied from there by a router that dies as well."""
     timeout_s: float = 400.0
 
 
@@ -47,6 +50,7 @@ class Result:
     replays: int
     replayed: int
     aborted: int
+    router_kills: tuple[str, ...]
     seconds: float
 
     @property
@@ -63,7 +67,8 @@ class Result:
         kills, stops = (sum(fault.action == action for fault in self.fired) for action in ("kill", "stop"))
         return (
             f"seed {self.seed}: {self.equal} records equal the oracle after {kills} kills, {stops} stops, "
-            f"{self.broker_kills} broker kills, {self.kills_from_outside} other kills, exits {list(self.exits)}; "
+            f"{self.broker_kills} broker kills, {self.kills_from_outside} other kills, {len(self.router_kills)} kills "
+            f"of the router, exits {list(self.exits)}; "
             f"{self.replays} replays of {self.replayed} events verified, {self.aborted} aborted records hidden, "
             f"{self.seconds:.0f} s"
         )
@@ -77,10 +82,17 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
     say(f"seed {what.seed}: " + "; ".join(f"w{i} {[[*map(str, life)] for life in own]}" for i, own in enumerate(lives)))
     site = Site(kafka.bootstrap, folder, PARTITIONS, labelled_apart() if what.label_topic else system_config())
     events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
-    feed = Feed(kafka.bootstrap, site.topics.events, events, what.per_second, site.topics.labels)
+    label_topic, router, fed = site.topics.labels, None, Counter[tuple[int, bytes]]()
+    if what.router:
+        label_topic = routing.foreign_topic(site)
+        router = routing.RouterProcess(site, label_topic, random)
+        events, fed = routing.labels_elsewhere(events, PARTITIONS)
+    feed = Feed(kafka.bootstrap, site.topics.events, events, what.per_second, label_topic)
     patients = [Patient(site.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
     try:
-        Run(site, feed, patients, kafka, list(what.broker_faults), say).until_decided(what.timeout_s)
+        Run(site, feed, patients, kafka, list(what.broker_faults), say, router).until_decided(what.timeout_s)
+        if router is not None:
+            router.wait_copied(site, fed)
         if what.label_topic:
             for patient in patients:
                 patient.worker.restart_if_down()
@@ -88,12 +100,21 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
         equal = verdict.compare(site)
         assert not what.label_topic or verdict.audit(site) == equal
         assert verdict.pauses(site) == []
-        return _result(what, site, patients, equal, monotonic() - began)
+        return _result(what, site, patients, router, equal, monotonic() - began)
     finally:
+        if router is not None:
+            router.kill()
         site.close()
 
 
-def _result(what: Failover, site: Site, patients: list[Patient], equal: int, seconds: float) -> Result:
+def _result(
+    what: Failover,
+    site: Site,
+    patients: list[Patient],
+    router: routing.RouterProcess | None,
+    equal: int,
+    seconds: float,
+) -> Result:
     replays = verdict.replays(site)
     return Result(
         seed=what.seed,
@@ -105,5 +126,6 @@ def _result(what: Failover, site: Site, patients: list[Patient], equal: int, sec
         replays=len(replays),
         replayed=sum(replays),
         aborted=verdict.aborted(site),
+        router_kills=() if router is None else tuple(router.killed),
         seconds=seconds,
     )

@@ -28,7 +28,7 @@ class Feed(threading.Thread):
         per_second: float,
         label_topic: str | None = None,
     ) -> None:
-        """`label_topic` is where those go that are labels alone; None: with the others."""
+        """`label_topic` is where those go that are labels alone, on the partition given; None: with the others."""
         super().__init__(name="feed", daemon=True)
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}

@@ -8,6 +8,7 @@ from npstream.failpoints import NAMES
 from tests.broker import JarKafka
 from tests.system.failover import Failover, run_failover
 from tests.system.faults import STOP_POINTS
+from tests.system.routing import KILLS
 
 SEED = 20_261_116
 
@@ -46,3 +47,19 @@ def test_with_two_topics_the_decisions_are_those_of_a_run_that_follows_their_mer
     assert result.stopped == set(STOP_POINTS)
     assert result.replays > 0
     assert result.aborted > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(700)
+def test_with_a_router_in_between_nothing_is_lost_or_doubled_either(private_kafka: JarKafka, tmp_path: Path) -> None:
+    """
+    The same with labels that are written to a foreign topic of fewer partitions, and copied from there by a
+    router which is killed at every point that it passes, while workers and broker die as before.
+    """
+    result = run_failover(Failover(seed=SEED + 2, label_topic=True, router=True), private_kafka, tmp_path / "run")
+    print(result)
+
+    assert set(result.router_kills) == set(KILLS)
+    assert result.killed == set(NAMES)
+    assert result.stopped == set(STOP_POINTS)
+    assert result.replays > 0
