@@ -276,7 +276,7 @@ def test_the_doctor_names_what_is_wrong_with_topics_and_retention(one: Stage) ->
 
 def test_the_doctor_names_missing_topics_and_stops_there(one: Stage) -> None:
     """What `init` would create is reported, topic by topic."""
-    one.configure(topics={"events": one.mapping["topics"]["events"], "decisions": "nowhere-to-be-found"})
+    one.configure(topics={**one.mapping["topics"], "decisions": "nowhere-to-be-found"})
     result = one.tool("doctor", "--json")
 
     assert result.exit_code == 1

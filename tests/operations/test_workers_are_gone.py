@@ -42,8 +42,8 @@ def rollback(worker: WorkerCommand, *flags: str) -> tuple[int, str, str]:
 
 
 def owned(worker: WorkerCommand) -> int:
-    """How many partitions it has."""
-    return len(worker.status()["partitions"])
+    """How many partitions it has, none before it has said where its page is."""
+    return len(worker.status()["partitions"]) if worker.lines("starting") else 0
 
 
 def decided(site: Site) -> list[int]:
