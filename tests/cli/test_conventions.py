@@ -18,6 +18,7 @@ WITH_CONFIG = [words for words, command in LEAVES.items() if takes(command, "--c
 TOOLS = [words for words in WITH_CONFIG if words not in {("check",), ("run",)}]
 """Commands that look at topics: check connects to nothing, and the worker has a log of its own."""
 ALSO: dict[tuple[str, ...], list[str]] = {
+    ("explain",): ["--partition", "0", "--offset", "0"],
     ("rollback",): ["--to", "0"],
     ("route-labels",): ["--set", "labels.topic=labels"],
 }
