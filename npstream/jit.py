@@ -31,6 +31,7 @@ DISABLED: bool = bool(getattr(numba.config, "DISABLE_JIT", False))
 
 # Untyped, since the switch for reference counting is not among numba's typed options.
 _njit: Any = numba.njit
+_unliteral: Any = numba.types.unliteral
 
 
 def jit(function: F) -> F:
@@ -54,8 +55,23 @@ def _compile(function: F, *, inline: bool) -> F:
         return function
     options = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False, "_nrt": False}
     compiled = _njit(**options, forceinline=inline)(function)
+    _forget_literals(compiled)
     _try_cache(compiled)
     return cast(F, compiled)
+
+
+def _forget_literals(dispatcher: Any) -> None:
+    """One compilation serves constants and variables.
+
+    Numba compiles a function again for each constant that it is called with. Copied into its caller, the general
+    form knows the constant as well.
+    """
+    template = dispatcher.get_call_template
+
+    def general(args: Any, kws: Any) -> Any:
+        return template(tuple(map(_unliteral, args)), {name: _unliteral(kind) for name, kind in kws.items()})
+
+    dispatcher.get_call_template = general
 
 
 def _try_cache(dispatcher: Any) -> None:

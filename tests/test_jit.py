@@ -88,3 +88,24 @@ def test_no_writable_directory_is_no_error(room: Path) -> None:
 
     assert run(room, **blocked) == (21.0, 0)
     assert run(room, **blocked) == (21.0, 0)
+
+
+CONSTANTS = """
+from room.jit import jit
+@jit
+def chosen(kind: int, doubled: bool) -> int:
+    return 2 * kind if doubled else kind
+@jit
+def both(kind: int, doubled: bool) -> int:
+    return chosen(kind, doubled) + chosen(7, True)
+if __name__ == "__main__":
+    print(both(3, False), len(chosen.signatures))
+"""
+
+
+@pytest.mark.slow
+def test_a_constant_and_a_variable_share_one_compilation(room: Path) -> None:
+    """A function that is called with a constant here and with a variable there is compiled once."""
+    (room / "room" / "caller.py").write_text(CONSTANTS)
+
+    assert run(room) == (17.0, 1)
