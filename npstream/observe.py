@@ -6,11 +6,11 @@ generated from it, and alert rules may name nothing else. The worker calls an
 everything.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from npstream.records import AlarmRates, Phase, SampleLabels, Share
+from npstream.records import AlarmRates, Phase, SampleLabels, Share, Tier
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -31,6 +31,8 @@ WORKER = ("group", "topic")
 """Labels of everything a worker says about itself."""
 PARTITION = (*WORKER, "partition")
 """Labels of everything a worker says about one partition it owns; gone when the partition is."""
+TIER = (*PARTITION, "tier")
+"""Labels of everything a worker says about one tier of a partition's model."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1000, 2000, 5000, 10_000)
@@ -152,6 +154,38 @@ _QUALITY = (
         "a budget.",
         PARTITION,
     ),
+    Metric("npstream_tier_tau_ratio", "gauge", "ratio", "The rate that a tier is to hold (model.tiers).", TIER),
+    Metric(
+        "npstream_tier_alarms_total",
+        "counter",
+        "alarms",
+        "Alarms that reached a tier; those of stricter tiers are among them.",
+        TIER,
+    ),
+    Metric(
+        "npstream_tier_fpr_ratio",
+        "gauge",
+        "ratio",
+        "False-positive rate of a tier's alarms; span is window (recent labelled non-targets) or lifetime, without "
+        "decisions of the warm-up.",
+        (*TIER, "span"),
+    ),
+    Metric(
+        "npstream_tier_tpr_ratio",
+        "gauge",
+        "ratio",
+        "Detection rate of a tier's alarms; span is window (recent labelled targets) or lifetime, without decisions of "
+        "the warm-up.",
+        (*TIER, "span"),
+    ),
+    Metric("npstream_tier_threshold", "gauge", "score", "The threshold of a tier.", TIER),
+    Metric(
+        "npstream_tier_budget_left_alarms",
+        "gauge",
+        "alarms",
+        "Alarms that the budget of a tier can take.",
+        TIER,
+    ),
     Metric("npstream_outstanding_alarms", "gauge", "alarms", "Alarms whose label has not come.", PARTITION),
     Metric("npstream_pending_observations", "gauge", "observations", "Observations waiting for a label.", PARTITION),
 )
@@ -265,7 +299,8 @@ class Reading:
     labelled events; `pending` observations wait for a label, `correctable` have one
     that may be corrected. `replay_to` is the offset at which a replay ends,
     `saved_offset` that of the newest snapshot. `sample` are labels of the review
-    sample, None without one; `rates` come from the state, whoever made it.
+    sample, None without one; `rates` come from the state, whoever made it. `tiers` are the strictest first, as those
+    of the rates are; none without them.
     """
 
     partition: int
@@ -295,6 +330,7 @@ class Reading:
     warming_up: bool
     sample: SampleLabels | None = None
     rates: AlarmRates = field(default_factory=AlarmRates)
+    tiers: Sequence[Tier] = ()
 
 
 class Observer:

@@ -237,16 +237,27 @@ class Spans(NamedTuple):
     lifetime: Counted = Counted()
 
 
+class TierRates(NamedTuple):
+    """What `AlarmRates` says of all decisions, of the alarms of one tier."""
+
+    name: str
+    alarm_rate: Spans = Spans()
+    fpr: Spans = Spans()
+    tpr: Spans = Spans()
+
+
 class AlarmRates(NamedTuple):
     """Alarms among all decisions, among labelled non-targets and targets, without those decided in warm-up.
 
     `alarms_per_day` of event time over the last day; None before an hour has passed, or where event times are none.
+    `tiers` are the strictest first, none without them.
     """
 
     alarm_rate: Spans = Spans()
     fpr: Spans = Spans()
     tpr: Spans = Spans()
     alarms_per_day: float | None = None
+    tiers: tuple[TierRates, ...] = ()
 
 
 class SampleLabels(NamedTuple):
@@ -259,3 +270,23 @@ class SampleLabels(NamedTuple):
     detections: int
     other_non_targets: tuple[tuple[int, float], ...]
     other_targets: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """What one tier holds and has done. An alarm that reached a stricter tier is one of its alarms too."""
+
+    name: str
+    rate: float
+    threshold: float
+    budget_left: float
+    fpr: float
+    tpr: float
+    alarms: int
+    negatives: int
+    positives: int
+    false_alarms: int
+    detections: int
+    outstanding: int
+    held: int
+    withheld: int

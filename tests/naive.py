@@ -32,7 +32,7 @@ class Event(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was found before learning."""
+    """What was found before learning; `depth` is how many tiers an alarm reached, the widest first."""
 
     decision: int
     reason: str
@@ -41,6 +41,7 @@ class Row(NamedTuple):
     gamma: float
     fpr: float
     t: int
+    depth: int
 
 
 # ------------------------------------------------------------------ random numbers
@@ -109,9 +110,10 @@ def number_columns(params: Any) -> list[int]:
 
 @dataclass
 class Gate:
-    """Tracked threshold, token bucket, warm-up hold, counters."""
+    """Tracked threshold, token bucket, warm-up hold, counters, at one of the rates."""
 
     params: Any
+    tau: float
     q: float = 0.0
     centre: float = 0.0
     scale: float = 0.0
@@ -119,6 +121,7 @@ class Gate:
     bucket: float = 0.0
     outstanding: int = 0  # alarms without a label yet
     waiting: int = 0  # observations without a label yet
+    alarms: int = 0
     negatives: int = 0
     positives: int = 0
     false_alarms: int = 0
@@ -133,7 +136,7 @@ class Gate:
             return -1, "score"
         if self.params.preset == "paper":
             return 1, "score"
-        if self.tracked < min(1 / self.params.tau, 100):
+        if self.tracked < min(1 / self.tau, 100):
             return -1, "warmup"
         return (1, "score") if self.bucket + self.expected() < self.params.budget else (-1, "budget")
 
@@ -149,7 +152,7 @@ class Gate:
         if self.params.charge == "issue":
             return self.outstanding
         share = (self.false_alarms + 1) / (self.false_alarms + self.detections + 2)
-        return float(max(0.0, share * self.outstanding - self.params.tau * self.waiting))
+        return float(max(0.0, share * self.outstanding - self.tau * self.waiting))
 
     def issue(self, alarm: bool) -> None:
         """An observation begins to wait for its label."""
@@ -169,7 +172,7 @@ class Gate:
             return
         self.negatives += 1
         self.false_alarms += alarm
-        self.fpr += min(weight * max(1 / self.negatives, self.params.tau / 20), 1) * (alarm - self.fpr)
+        self.fpr += min(weight * max(1 / self.negatives, self.tau / 20), 1) * (alarm - self.fpr)
         if not self.by_alarm:
             self.charge(alarm, weight)
 
@@ -183,13 +186,13 @@ class Gate:
         self.false_alarms -= alarm
         if not self.by_alarm:
             floor = -math.inf if self.params.preset == "paper" else -self.params.budget
-            self.bucket = max(floor, self.bucket - weight * alarm + weight * self.params.tau)
+            self.bucket = max(floor, self.bucket - weight * alarm + weight * self.tau)
 
     def charge(self, alarm: bool, weight: float = 1.0) -> None:
         """The bucket fills by one with an alarm, and empties by tau with each observation that counts."""
         floor = -math.inf if self.params.preset == "paper" else -self.params.budget
         # In this order: budgets and alarms are whole numbers, so that ties are common, and the last bit decides them.
-        self.bucket = max(floor, self.bucket + weight * alarm - weight * self.params.tau)
+        self.bucket = max(floor, self.bucket + weight * alarm - weight * self.tau)
 
     def track(self, score: float, weight: float = 1.0, pace: float = 1.0) -> None:
         """q follows the (1 - m tau) quantile of the scores, m = 0.97 where all budget is unspent, else less."""
@@ -202,10 +205,10 @@ class Gate:
         else:
             step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
-            m = 0.97 - min(7e-4 / self.params.tau, 0.07) * (1 - unspent)
-            warm = self.tracked > min(1 / self.params.tau, 100)
+            m = 0.97 - min(7e-4 / self.tau, 0.07) * (1 - unspent)
+            warm = self.tracked > min(1 / self.tau, 100)
             steps = weight / pace if warm and not (weight > 1 and score > self.q) else 1.0
-            self.q += steps * step * ((score > self.q) - m * self.params.tau)
+            self.q += steps * step * ((score > self.q) - m * self.tau)
 
 
 @dataclass
@@ -436,7 +439,9 @@ class Naive:
         self.params = params
         self.review = review  # share of the observations without an alarm that is looked at; 0: no such sample
         self.sample = {"alarm": [0, 0], "other": [0, 0], "reviewed": [0, 0]}  # labels: non-targets, targets
-        self.gate = Gate(params)
+        # From wide to strict; without tiers there is one.
+        self.gates = [Gate(params, rate) for _, rate in reversed(params.tiers)] or [Gate(params, params.tau)]
+        self.gate = self.gates[0]
         self.numbers = number_columns(params)
         self.moments = Moments(len(self.numbers))
         self.draws = Draws(params.seed, stream)
@@ -451,8 +456,8 @@ class Naive:
         self.window: deque[int] = deque(maxlen=params.window)
         self.decided: dict[int, int] = {}
         self.warm: dict[int, bool] = {}
-        size = math.ceil(min(max(round(50 / params.tau), 500), 50_000) / 64)
-        self.account = {"all": Account(size), -1: Account(size), 1: Account(8)}
+        sizes = [math.ceil(min(max(round(50 / gate.tau), 500), 50_000) / 64) for gate in self.gates]
+        self.accounts = [{"all": Account(size), -1: Account(size), 1: Account(8)} for size in sizes]
 
     @property
     def t(self) -> int:
@@ -465,55 +470,88 @@ class Naive:
         gate = self.gate
         if event.op == RELEASE:
             assert event.place is not None
-            gate.free(self.decided[event.place] == 1)
-            return Row(0, "score", 0.0, gate.q, self.gamma, gate.fpr, self.t)
+            self.free(self.decided[event.place])
+            return Row(0, "score", 0.0, gate.q, self.gamma, gate.fpr, self.t, 0)
         f = self.score(event)
-        decision, reason = gate.decide(f)
+        depth, reasons = self.decide(f)
+        reason = reasons[0]
         if event.op in (LEARN, CORRECT) and event.place is not None:
-            decision = 1 if self.decided[event.place] == 1 else -1
+            depth = max(self.decided[event.place], 0)
+        decision = 1 if depth > 0 else -1
         warm = self.params.preset != "paper" and gate.tracked < min(1 / self.params.tau, 100)
         if event.op in (LEARN, CORRECT) and event.place is not None:
             warm = self.warm[event.place]
         elif event.place is not None:
             self.warm[event.place] = warm
-        self.keep_account(event, decision == 1, warm)
-        row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t)
+        self.keep_account(event, depth, warm)
+        row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t, depth)
         if event.op in (SCORE, SCORE_LEARN):
-            gate.held += reason == "warmup"
-            gate.withheld += reason == "budget"
+            for tier, why in zip(self.gates, reasons, strict=False):
+                tier.held += why == "warmup"
+                tier.withheld += why == "budget"
+            for tier in self.gates[:depth]:
+                tier.alarms += 1
             if gate.by_alarm:
-                self.observe(event, f, decision == 1)
+                self.observe(event, f, depth)
         if event.op == SCORE:
             if event.place is not None:
-                self.decided[event.place] = event.y if decision == -1 and event.y == -2 else decision
-                gate.issue(decision == 1)
+                self.decided[event.place] = depth if depth > 0 else event.y if event.y == -2 else -1
+                for tier, alarm in self.by_tier(depth):
+                    tier.issue(alarm)
             return row
         kind = self.kind(event, decision == 1)
         weight = self.weigh(kind)
         if event.op == CORRECT:
-            gate.withdraw(-event.y, decision == 1, weight)
+            for tier, alarm in self.by_tier(depth):
+                tier.withdraw(-event.y, alarm, weight)
         elif event.op == LEARN and event.place is not None:
-            gate.free(decision == 1)
+            self.free(depth)
         if kind is not None:
             self.sample[kind][event.y == 1] += 1
             self.sample[kind][event.y == -1] -= event.op == CORRECT
         if event.op == SCORE_LEARN and event.place is not None:
-            self.decided[event.place] = max(decision, 0)  # its label was known at once
-        gate.settle(event.y, decision == 1, weight)
+            self.decided[event.place] = depth  # its label was known at once
+        for tier, alarm in self.by_tier(depth):
+            tier.settle(event.y, alarm, weight)
         if self.params.learning:
             self.learn(event, f, weight)
         return row
 
-    def keep_account(self, event: Event, alarm: bool, warm: bool) -> None:
-        """Count what was decided and what it turned out to be, but for the warm-up."""
+    def keep_account(self, event: Event, depth: int, warm: bool) -> None:
+        """Count what was decided and what it turned out to be, for each tier, but for the warm-up of the widest."""
         if warm:
             return
-        if event.op in (SCORE, SCORE_LEARN):
-            self.account["all"].note(alarm)
-        if event.op == CORRECT:
-            self.account[-event.y].take_back(alarm)
-        if event.op != SCORE:
-            self.account[event.y].note(alarm)
+        for k, account in enumerate(self.accounts):
+            if event.op in (SCORE, SCORE_LEARN):
+                account["all"].note(depth > k)
+            if event.op == CORRECT:
+                account[-event.y].take_back(depth > k)
+            if event.op != SCORE:
+                account[event.y].note(depth > k)
+
+    def decide(self, score: float) -> tuple[int, list[str]]:
+        """How many tiers the score reaches, and the reason of each that was asked: a stricter one only after a yes."""
+        reasons = []
+        for depth, tier in enumerate(self.gates):
+            decision, reason = tier.decide(score)
+            reasons.append(reason)
+            if decision == -1:
+                return depth, reasons
+        return len(self.gates), reasons
+
+    def by_tier(self, depth: int) -> list[tuple[Gate, bool]]:
+        """Each tier, and whether an event of this depth is an alarm of it."""
+        return [(tier, k < depth) for k, tier in enumerate(self.gates)]
+
+    def free(self, depth: int) -> None:
+        for tier, alarm in self.by_tier(depth):
+            tier.free(alarm)
+
+    def track(self, score: float, weight: float = 1.0, review: float = 0.0) -> None:
+        """Every threshold follows its quantile; none falls below that of a wider tier."""
+        for k, tier in enumerate(self.gates):
+            tier.track(score, weight, max(1.0, tier.tau / review) if review else 1.0)
+            tier.q = max(tier.q, self.gates[max(k - 1, 0)].q)
 
     def kind(self, event: Event, alarm: bool) -> str | None:
         """As what it is in the sample: all alarms, all whose label was known at once, and the reviewed."""
@@ -521,7 +559,8 @@ class Naive:
             return "alarm" if alarm else "other"
         if event.place is None:
             return None
-        return {1: "alarm", 0: "other", -2: "reviewed"}.get(self.decided[event.place])
+        code = self.decided[event.place]
+        return "alarm" if code > 0 else {0: "other", -2: "reviewed"}.get(code)
 
     def weigh(self, kind: str | None) -> float:
         """For how many a label counts."""
@@ -529,12 +568,13 @@ class Naive:
             return 1.0
         return {"alarm": 1.0, "other": 1.0, "reviewed": 1 / self.review}.get(kind or "", 0.0)
 
-    def observe(self, event: Event, f: float, alarm: bool) -> None:
+    def observe(self, event: Event, f: float, depth: int) -> None:
         """Control alarm_rate: what needs no label is taken from every decided observation."""
-        self.gate.charge(alarm)
+        for tier, alarm in self.by_tier(depth):
+            tier.charge(alarm)
         if not self.params.learning:
             return
-        self.gate.track(f)
+        self.track(f)
         if self.params.preset != "external":
             self.window.append(int(f > 0))
             if event.op == SCORE:  # otherwise after the step that its label asks for
@@ -593,7 +633,7 @@ class Naive:
             if self.params.one_class and y == -1:
                 self.learn_drawn_target()
         if y == -1 and self.params.preset != "paper" and not self.gate.by_alarm and weight > 0:
-            self.gate.track(f, weight, max(1.0, self.params.tau / self.review) if self.review else 1.0)
+            self.track(f, weight, self.review)
 
     def share_above_zero(self) -> float:
         """In the window; a label that counts for many fills it faster than labels come."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 OF_GROUP = 'namespace=~"$namespace",group=~"$group",topic=~"$topic"'
 OF_PARTITION = f'{OF_GROUP},partition=~"$partition"'
 BY_PARTITION = "{{topic}}/{{partition}}"
+BY_TIER = "topic, partition, tier"
+OF_TIER = f"{BY_PARTITION} {{{{tier}}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,51 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                     (f"max(npstream_tau_ratio{{{OF_PARTITION}}})", "tau"),
                 ),
                 "percentunit",
-                width=24,
+                width=12,
+            ),
+            Panel(
+                "Alarms per day",
+                "Per day of event time, over the last day of it.",
+                ((gauge("npstream_alarms_per_day"), BY_PARTITION),),
+                width=12,
+            ),
+        ),
+    ),
+    (
+        "Tiers",
+        (
+            Panel(
+                "False-positive rate of tiers",
+                "Of recent labelled non-targets, by model.tiers, beside the rate that each tier is to hold.",
+                (
+                    (gauge("npstream_tier_fpr_ratio", ',span="window"', BY_TIER), OF_TIER),
+                    (f"max by (tier) (npstream_tier_tau_ratio{{{OF_PARTITION}}})", "tau of {{tier}}"),
+                ),
+                "percentunit",
+                width=12,
+            ),
+            Panel(
+                "Detection rate of tiers",
+                "Of recent labelled targets. An alarm of a stricter tier is one of the wider ones too.",
+                ((gauge("npstream_tier_tpr_ratio", ',span="window"', BY_TIER), OF_TIER),),
+                "percentunit",
+                width=12,
+            ),
+            Panel(
+                "Alarms of tiers",
+                "Alarms that reached a tier; those of stricter tiers are among them.",
+                ((rate("npstream_tier_alarms_total", "tier"), "{{tier}}"),),
+                "cps",
+            ),
+            Panel(
+                "Thresholds of tiers",
+                "They never cross.",
+                ((gauge("npstream_tier_threshold", by=BY_TIER), OF_TIER),),
+            ),
+            Panel(
+                "Budget left of tiers",
+                "Alarms that each can still take before its own are withheld.",
+                ((gauge("npstream_tier_budget_left_alarms", by=BY_TIER), OF_TIER),),
             ),
         ),
     ),

@@ -170,6 +170,24 @@ def inputs(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
 
 @experiment.command(epilog=_EXITS)
 @common
+@_sets
+@_seeds
+@_gates
+def tiers(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+    """Two rates from one model, each beside a model of its own.
+
+    \b
+    Example:
+      npstream experiment tiers --data DATA --gates
+    """
+    from npstream.study import tiers as module
+    from npstream.study.datasets import DatasetSource
+
+    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+
+
+@experiment.command(epilog=_EXITS)
+@common
 @click.option("--seeds", type=click.IntRange(1, 1000), default=20, show_default=True, help="Streams of each kind.")
 @_gates
 def desk(options: Common, seeds: int, gates: bool) -> None:

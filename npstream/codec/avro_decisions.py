@@ -34,6 +34,7 @@ def avro_schema(reasons: Sequence[str]) -> str:
     }
     fields: list[dict[str, object]] = [{"name": name, "type": kind} for name, kind in types.items()]
     fields.append({"name": "review_probability", "type": _MAYBE_NUMBER, "default": None})
+    fields.append({"name": "tier", "type": ["null", "string"], "default": None})
     return orjson.dumps({"type": "record", "name": "Decision", "namespace": "npstream", "fields": fields}).decode()
 
 
@@ -51,13 +52,13 @@ def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
         columns.t.tolist(),
         strict=True,
     )
-    no_review, review = b"\0", b"\2" + struct.pack("<d", columns.review)
+    asks = (b"\0", b"\2" + struct.pack("<d", columns.review))
+    reviewed = columns.reviewed
+    tiers = [b"\0", *(b"\2" + _text(name) for name in columns.tiers)]
+    reached = [tiers[depth if columns.tiers else 0] for depth in columns.depth.tolist()]
     return [
-        b"".join(
-            (frame, avro_id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model)
-            + ((review,) if row in columns.reviewed else (no_review,))
-        )
-        for row, (i, d, r, s, h, g, f, n) in enumerate(rows)
+        b"".join((frame, avro_id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model, asks[row in reviewed], tier))
+        for row, ((i, d, r, s, h, g, f, n), tier) in enumerate(zip(rows, reached, strict=True))
     ]
 
 
@@ -110,6 +111,8 @@ def decode_fields(value: bytes) -> dict[str, EventId | float | None]:
         review = source.maybe()
         if review is not None:
             found |= {"review": True, "review_probability": review}
+        if source.long():
+            found["tier"] = source.text()
     except (IndexError, struct.error, UnicodeDecodeError):
         raise ValueError("the bytes end too soon, or are not those of the schema") from None
     if source.at != len(value):

@@ -15,6 +15,7 @@ class DecisionColumns(NamedTuple):
 
     `reason` is the model's number for it. NaN and infinity are published as null.
     The rows in `reviewed` ask for a review, which they do with probability `review`.
+    An alarm of depth n has reached the first n of `tiers`, the last of which it names.
     """
 
     ids: Sequence[EventId]
@@ -25,7 +26,9 @@ class DecisionColumns(NamedTuple):
     gamma: Floats
     fpr: Floats
     t: Ints
+    depth: NDArray[np.int8]
     tau: float
     model: str
     reviewed: Collection[int] = ()
     review: float = 0.0
+    tiers: Sequence[str] = ()

@@ -7,7 +7,8 @@ same bits, null where a number does not exist:
      "gamma":1.5,"fpr":0.009,"t":1200,"model":"1:5f0a9c3e"}
 
 A decision that asks for a review ends with two more fields:
-`"review":true,"review_probability":0.002`.
+`"review":true,"review_probability":0.002`. Where there are tiers an alarm ends with
+the strictest one that it reached: `"tier":"block"`.
 """
 
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ FIELDS = ("id", "decision", "reason", "score", "threshold", "tau", "gamma", "fpr
 """The published fields, in order."""
 REVIEW_FIELDS = (*FIELDS, "review", "review_probability")
 """Those of a decision that asks for a review."""
+TIER_FIELDS = (*FIELDS, "tier")
+"""Those of an alarm where there are tiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Decision:
     None where they do not exist: always the score and the threshold of a
     decision with reason `invalid`. `t` counts the labels learned before it.
     `review` asks for a review of an observation without an alarm, which was
-    chosen with `review_probability`.
+    chosen with `review_probability`. `tier` is the strictest one that an alarm
+    reached, None without tiers.
     """
 
     id: EventId
@@ -57,6 +61,12 @@ class Decision:
     model: str
     review: bool = False
     review_probability: float | None = None
+    tier: str | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of those that are published."""
+        return REVIEW_FIELDS if self.review else FIELDS if self.tier is None else TIER_FIELDS
 
 
 def default_id(topic: str, partition: int, offset: int) -> str:
@@ -79,7 +89,7 @@ DECISION_SCHEMA = avro_schema(REASON_NAMES)
 def encode_decision(decision: Decision, schema: int | None = None) -> bytes:
     """The canonical bytes of one decision: JSON, or Avro under the id of its schema. NaN and infinity become null."""
     if schema is None:
-        return orjson.dumps({name: getattr(decision, name) for name in (REVIEW_FIELDS if decision.review else FIELDS)})
+        return orjson.dumps({name: getattr(decision, name) for name in decision.fields})
     (value,) = encode_avro(_one_row(decision), schema)
     return value
 
@@ -89,7 +99,9 @@ def _one_row(of: Decision) -> DecisionColumns:
     score, threshold, gamma, fpr = (np.array([each], np.float64) for each in (of.score, of.threshold, of.gamma, of.fpr))
     decision, reason = np.array([of.decision], np.int8), np.array([REASON_NAMES.index(of.reason)], np.int8)
     t, review = np.array([of.t]), ((0,) if of.review else (), of.review_probability or 0.0)
-    return DecisionColumns([of.id], decision, reason, score, threshold, gamma, fpr, t, of.tau, of.model, *review)
+    depth, tiers = np.array([1 if of.tier else 0], np.int8), (of.tier,) if of.tier else ()
+    numbers = score, threshold, gamma, fpr, t, depth
+    return DecisionColumns([of.id], decision, reason, *numbers, of.tau, of.model, *review, tiers)
 
 
 def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> list[bytes]:
@@ -118,6 +130,10 @@ def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> lis
     asks = b',"review":true,"review_probability":%b}' % orjson.dumps(columns.review)
     for row in columns.reviewed:
         values[row] = values[row][:-1] + asks
+    if columns.tiers:
+        names = [b',"tier":%b}' % orjson.dumps(name) for name in columns.tiers]
+        for row in np.flatnonzero(columns.depth).tolist():
+            values[row] = values[row][:-1] + names[columns.depth[row] - 1]
     return values
 
 
@@ -162,13 +178,15 @@ def _avro_document(value: bytes) -> Any:
 
 
 def _problem(document: Any) -> str | None:
-    if not isinstance(document, dict) or tuple(document) not in (FIELDS, REVIEW_FIELDS):
+    if not isinstance(document, dict) or tuple(document) not in (FIELDS, REVIEW_FIELDS, TIER_FIELDS):
         return f"the fields are not {', '.join(FIELDS)}"
     for name, value in document.items():
         if type(value) not in _ALLOWED[name]:
             return f"{name} is {value!r:.60}"
     if document["decision"] not in (1, -1) or document["reason"] not in REASON_NAMES:
         return f"decision {document['decision']!r:.60} with reason {document['reason']!r:.60}"
+    if "tier" in document and document["decision"] != 1:
+        return f"tier {document['tier']!r:.60} without an alarm"
     return None
 
 
@@ -187,4 +205,5 @@ _ALLOWED: dict[str, Sequence[type]] = {
     "model": (str,),
     "review": (bool,),
     "review_probability": _NUMBER,
+    "tier": (str,),
 }

@@ -12,7 +12,7 @@ from npstream.history.inspect import feature_names
 from npstream.history.published import Published, event_offset, published
 from npstream.history.rebuild import Past, Walk, start_before, walk_to
 from npstream.model.contributions import contributions
-from npstream.records import Channel, Record
+from npstream.records import Channel, Record, Tier
 from npstream.report.page import text_table
 
 _WORDS = {
@@ -47,6 +47,7 @@ class Explanation:
 
     `decision` is None for an event that gets none. `published` says whether the
     same bytes are in the decisions topic, None when there is nothing to compare.
+    `tiers` are as they were before the event.
     """
 
     partition: int
@@ -57,6 +58,7 @@ class Explanation:
     published: bool | None
     parts: tuple[Part, ...]
     recomputed_from: int
+    tiers: tuple[Tier, ...] = ()
 
 
 def explain(past: Past, offset: int) -> Explanation:
@@ -71,6 +73,7 @@ def explain(past: Past, offset: int) -> Explanation:
     decoded = EventDecoder(walk.processor.config.events).decode([record])
     kind, error = Kind(decoded.kinds[0]), decoded.errors.get(0)
     parts = _parts(walk, decoded) if kind in (Kind.OBSERVATION, Kind.LABELLED) else []
+    tiers = tuple(walk.processor.model.tiers)
     decision, same = _decide(past, walk, record)
     return Explanation(
         partition=past.partition,
@@ -81,6 +84,7 @@ def explain(past: Past, offset: int) -> Explanation:
         published=same,
         parts=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
         recomputed_from=origin,
+        tiers=tiers,
     )
 
 
@@ -120,6 +124,7 @@ def explain_json(found: Explanation) -> dict[str, Any]:
         "why": None if decision is None else _WORDS[decision.reason],
         "published": found.published,
         "features": [{name: getattr(part, name) for name in part.__slots__} for part in found.parts],
+        "tiers": [{"name": tier.name, "tau": tier.rate, "threshold": tier.threshold} for tier in found.tiers],
         "recomputed_from": found.recomputed_from,
     }
 
@@ -139,6 +144,11 @@ def explain_text(found: Explanation, limit: int = 10) -> str:
         lines.append(
             f"  score      {decision.score:.6g}, threshold in force {decision.threshold:.6g}, margin {margin:+.6g}"
         )
+        lines += [
+            f"  tier       {tier.name}: threshold {tier.threshold:.6g}, margin {decision.score - tier.threshold:+.6g}"
+            + (", the strictest one reached" if tier.name == decision.tier else "")
+            for tier in found.tiers
+        ]
     lines.append(f"  model      {decision.model} after {decision.t} labels, tau {decision.tau:g}")
     state = {True: "is in the topic, byte for byte", False: "DIFFERS from the published one", None: "is not published"}
     lines.append(f"  recomputed from offset {found.recomputed_from}; the decision {state[found.published]}")

@@ -8,7 +8,7 @@ from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
 from npstream.partition import PartitionConfig
 from npstream.partition.review import ReviewSample
-from npstream.records import Spans
+from npstream.records import Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 from npstream.state import processor_of
 
@@ -52,6 +52,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "outstanding_alarms": model.outstanding,
         "pending_labels": processor.pending.waiting,
         "correctable_labels": processor.pending.labelled,
+        "tiers": [_tier(tier, found) for tier, found in zip(model.tiers, rates.tiers, strict=True)],
         "tally": processor.tally.to_dict(),
         **_network(model, feature_names(processor.config)),
     }
@@ -62,6 +63,22 @@ def _rate(spans: Spans) -> dict[str, Any]:
     lifetime, window = spans.lifetime, spans.window
     interval = wilson(lifetime.hits, lifetime.trials)
     return {"lifetime": lifetime.share, "interval": list(interval), "recent": window.share, "recent_of": window.trials}
+
+
+def _tier(tier: Tier, rates: TierRates) -> dict[str, Any]:
+    """One of several rates."""
+    return {
+        "name": tier.name,
+        "tau": tier.rate,
+        "alarms": tier.alarms,
+        "alarm_rate": _rate(rates.alarm_rate),
+        "fpr": _rate(rates.fpr),
+        "tpr": _rate(rates.tpr),
+        "threshold": tier.threshold,
+        "budget_left": tier.budget_left,
+        "outstanding_alarms": tier.outstanding,
+        "withheld": {"warmup": tier.held, "budget": tier.withheld},
+    }
 
 
 def _weighted(review: ReviewSample) -> dict[str, Any] | None:

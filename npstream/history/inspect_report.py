@@ -39,6 +39,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         f"  FPR          {_rate_text(card['fpr'])}",
         f"  TPR          {_rate_text(card['tpr'])}",
         *_weighted_lines(card["weighted"]),
+        *(line for tier in card["tiers"] for line in _tier_lines(tier)),
         f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",
         f"  budget       {budget}, {card['outstanding_alarms']} alarms wait for their label",
         f"  waiting      {card['pending_labels']} observations wait for a label"
@@ -54,6 +55,15 @@ def _rate_text(rate: Mapping[str, Any]) -> str:
     low, high = rate["interval"]
     recent = "" if rate["recent"] is None else f", {rate['recent']:.4f} of the last {rate['recent_of']}"
     return f"{rate['lifetime']:.4f} since warm-up (95%: {low:.4f} to {high:.4f}){recent}"
+
+
+def _tier_lines(tier: Mapping[str, Any]) -> list[str]:
+    return [
+        f"  tier {tier['name']}: tau {tier['tau']:g}, {tier['alarms']} alarms, threshold {tier['threshold']:.6g}, "
+        f"{tier['budget_left']:.2f} left in its budget",
+        f"    FPR {_rate_text(tier['fpr'])}",
+        f"    TPR {_rate_text(tier['tpr'])}",
+    ]
 
 
 def _weighted_lines(weighted: Mapping[str, Any] | None) -> list[str]:

@@ -7,8 +7,8 @@
 -1
 """
 
-from npstream.model.kernel import Operations, Outcome
 from npstream.model.model import Model
+from npstream.model.operations import Operations, Outcome
 from npstream.model.outcome import Op, Reason
 from npstream.model.params import ALGORITHM, MUTABLE, Params
 from npstream.model.seed import seeded

@@ -5,6 +5,9 @@ recent ones are kept as the counts of up to 64 blocks, the newest of which is st
 filling. A label that is corrected is taken back from the newest block that has one
 like it: whether the blocks reach back to itself is not known, and where labels go on
 being overruled at some rate, the recent rates are then right on average.
+
+Where there are tiers, each has rows of its own, the widest first; what is left out is
+the warm-up of the widest, as in its own rates.
 """
 
 from typing import NamedTuple
@@ -12,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from npstream.arrays import Ints
-from npstream.jit import jit_inline
+from npstream.jit import jit, jit_inline
 
 OF_ALL, OF_NON_TARGETS, OF_TARGETS = range(3)
-"""Rows: what alarms are counted among."""
+"""Rows: what alarms are counted among. Those of a stricter tier follow, `KINDS` further for each."""
+KINDS = 3
 ALARMS, EVENTS = range(2)
 """Columns."""
 
@@ -25,7 +29,10 @@ _TARGETS_WINDOW = 500
 
 
 class Account(NamedTuple):
-    """`total` int64[3, 2]; `block` int64[3, 64, 2], `at` int64[3] the one that fills, to `size` int64[3] events."""
+    """`total` int64[r, 2]; `block` int64[r, 64, 2], `at` int64[r] the one that fills, to `size` int64[r] events.
+
+    r is 3, with tiers 3 for each.
+    """
 
     total: Ints
     block: Ints
@@ -38,15 +45,17 @@ def window_for(tau: float) -> int:
     return min(max(round(50 / tau), 500), 50_000)
 
 
-def empty_account() -> Account:
-    """Nothing decided yet; its blocks have no size."""
-    return Account(*(np.zeros(shape, np.int64) for shape in ((3, 2), (3, _BLOCKS, 2), 3, 3)))
+def empty_account(rates: int = 1) -> Account:
+    """Nothing decided yet, at so many rates; its blocks have no size."""
+    rows = KINDS * rates
+    return Account(*(np.zeros(shape, np.int64) for shape in ((rows, 2), (rows, _BLOCKS, 2), rows, rows)))
 
 
-def set_windows(account: Account, tau: float) -> None:
-    """From now on blocks have the size that suits such a rate."""
-    account.size[:] = -(-window_for(tau) // _BLOCKS)
-    account.size[OF_TARGETS] = -(-_TARGETS_WINDOW // _BLOCKS)
+def set_windows(account: Account, *rates: float) -> None:
+    """From now on blocks have the size that suits each of these rates, the widest first."""
+    for k, rate in enumerate(rates):
+        account.size[KINDS * k : KINDS * (k + 1)] = -(-window_for(rate) // _BLOCKS)
+    account.size[OF_TARGETS::KINDS] = -(-_TARGETS_WINDOW // _BLOCKS)
 
 
 def dump_account(account: Account) -> bytes:
@@ -54,9 +63,9 @@ def dump_account(account: Account) -> bytes:
     return b"".join(column.astype("<i8").tobytes() for column in account[:3])
 
 
-def load_account(data: bytes) -> Account:
-    """What `dump_account` wrote. Raises ValueError when it cannot be that."""
-    account, values = empty_account(), np.frombuffer(data, "<i8").astype(np.int64)
+def load_account(data: bytes, rates: int = 1) -> Account:
+    """What `dump_account` wrote of so many rates. Raises ValueError when it cannot be that."""
+    account, values = empty_account(rates), np.frombuffer(data, "<i8").astype(np.int64)
     total, block, at = np.split(values, np.cumsum([part.size for part in account[:2]]))
     for part, found in zip(account, (total, block, at), strict=False):
         part[...] = found.reshape(part.shape)
@@ -104,3 +113,31 @@ def take_back(row: int, warm: bool, decision: int, account: Account) -> None:
             account.block[row, at, EVENTS] -= 1
             account.block[row, at, ALARMS] -= alarm
             return
+
+
+@jit_inline
+def note_all(row: int, warm: bool, depth: int, account: Account) -> None:
+    """One more event of this kind, for each tier: an alarm of the first `depth` of them."""
+    note(row, warm, depth, account)
+    if account.at.size > KINDS:
+        _note_stricter(row, warm, depth, account)
+
+
+@jit
+def _note_stricter(row: int, warm: bool, depth: int, account: Account) -> None:
+    for k in range(1, account.at.size // KINDS):
+        note(KINDS * k + row, warm, depth - k, account)
+
+
+@jit_inline
+def take_back_all(row: int, warm: bool, depth: int, account: Account) -> None:
+    """An event was none of this kind, in the rows of each tier."""
+    take_back(row, warm, depth, account)
+    if account.at.size > KINDS:
+        _take_back_stricter(row, warm, depth, account)
+
+
+@jit
+def _take_back_stricter(row: int, warm: bool, depth: int, account: Account) -> None:
+    for k in range(1, account.at.size // KINDS):
+        take_back(KINDS * k + row, warm, depth - k, account)

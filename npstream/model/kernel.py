@@ -9,20 +9,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from npstream.arrays import Floats, Ints
+from npstream.arrays import Floats, Ints, Signs
 from npstream.jit import jit, jit_inline
-from npstream.model import threshold as gate
-from npstream.model.account import OF_ALL, Account, note, row_of, take_back
+from npstream.model.account import OF_ALL, Account, note_all, row_of, take_back_all
 from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.operations import Operations, Outcome
 from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, is_warm, recalled, stored, weight_of
 from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
 from npstream.model.tables import Tables, TableScratch, code_of, look_up, table_step, take_row
-from npstream.model.threshold import FPR, TRACKED, Q, Rule
-
-Bytes = npt.NDArray[np.int8]
+from npstream.model.threshold import BY_SCORE, FPR, TRACKED, Q, Rule
+from npstream.model.tiers import (
+    Gates,
+    Stricter,
+    charge_all,
+    free_all,
+    note_issues,
+    park_all,
+    reach,
+    settle_all,
+    track_all,
+    withdraw_all,
+)
 
 # Operations. PEEK scores and decides without any bookkeeping.
 SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK, CORRECT = range(6)
@@ -65,10 +75,11 @@ class KernelParams(NamedTuple):
 
 
 class ModelState(NamedTuple):
-    """All that a model knows."""
+    """All that a model knows. `level` and `tally` are those of the widest tier, the stricter ones have `gates`."""
 
     level: Floats
     tally: Ints
+    gates: Gates
     clock: Ints
     window: npt.NDArray[np.uint8]
     net: Network
@@ -83,104 +94,76 @@ class Work(NamedTuple):
     tables: TableScratch
 
 
-class Operations(NamedTuple):
-    """Operations in order, one row each.
-
-    `code` int8[n] of `Op`; `x` float32[n, d] features, NaN where one is missing,
-    a category as a whole number from 0 to 2**24 - 1; `score` float64[n] for preset
-    external (else unused); `y` int8[n], 1 or -1 where the operation learns, for SCORE
-    the code it gets without an alarm, where it is in the review sample (see
-    `sampling`), else 0; `slot` int32[n] place of a waiting observation or -1.
-    """
-
-    code: Bytes
-    x: npt.NDArray[np.float32]
-    score: Floats
-    y: Bytes
-    slot: npt.NDArray[np.int32]
-
-
-class Outcome(NamedTuple):
-    """What each operation found, before it learned; one entry per row.
-
-    `decision` is 1 or -1 (0 for RELEASE), for LEARN and CORRECT the published one. `score`
-    and `reason` of such a row are the current model's. `threshold`, `gamma`,
-    `fpr` (recent estimate) and `t` (events learned so far) are those decided with.
-    """
-
-    decision: Bytes
-    reason: Bytes
-    score: Floats
-    threshold: Floats
-    gamma: Floats
-    fpr: Floats
-    t: Ints
-
-
 @jit
 def run(
     ops: Operations,
-    decided: Bytes,
+    decided: Signs,
     sampling: Sampling,
     account: Account,
     params: KernelParams,
     rule: Rule,
+    strict: Stricter,
     state: ModelState,
     work: Work,
     outcome: Outcome,
 ) -> None:
-    """Run every operation in order, changing `decided`, counts, `state` and `outcome` in place."""
-    level, tally, clock = state.level, state.tally, state.clock
+    """Run every operation in order, changing `decided`, counts, `state` and `outcome` in place.
+
+    `decided` holds the depth of an alarm.
+    """
+    level, tally, clock, gates = state.level, state.tally, state.clock, state.gates
     for e in range(ops.code.size):
         op = ops.code[e]
         slot = ops.slot[e]
-        f, decision, reason = 0.0, 0, 0
+        f = 0.0
+        depth, reason = 0, BY_SCORE
         if op == RELEASE:
-            gate.free(recalled(decided[slot]), tally)
+            free_all(recalled(decided[slot]), tally, gates)
         else:
             f = _score(ops, e, params, state, work)
-            decision, reason = gate.judge(f, rule, level, tally)
+            depth, reason = reach(f, rule, strict, level, tally, gates)
+        why = reason if depth == 0 else BY_SCORE
         code, warm = -1, tally[TRACKED] < rule.warmup
         if op in (LEARN, CORRECT) and slot >= 0:
             code, warm = recalled(decided[slot]), is_warm(decided[slot])
-            decision = 1 if code > 0 else -1
-        outcome.decision[e] = decision
-        outcome.reason[e] = reason
+            depth = max(code, 0)
+        outcome.decision[e] = 0 if op == RELEASE else 1 if depth > 0 else -1
+        outcome.depth[e] = depth
+        outcome.reason[e] = why
         outcome.score[e] = f
         outcome.threshold[e] = level[Q]
         outcome.gamma[e] = state.net.head[GAMMA]
         outcome.fpr[e] = level[FPR]
         outcome.t[e] = clock[LEARNED_NEG] + clock[LEARNED_POS]
         if rule.by_alarm and op in (SCORE, SCORE_LEARN):
-            _observe(f, op, decision, params, rule, state, work)
+            _observe(f, op, depth, params, rule, strict, state, work)
         if op == SCORE:
-            gate.note_issue(reason, tally)
-            note(OF_ALL, warm, decision, account)
+            note_issues(depth, reason, tally, gates)
+            note_all(OF_ALL, warm, depth, account)
             if slot >= 0:
-                code = ops.y[e] if decision < 0 and ops.y[e] <= -FIRST_REVIEWED else decision
+                code = depth if depth > 0 else ops.y[e] if ops.y[e] <= -FIRST_REVIEWED else -1
                 decided[slot] = stored(code, warm)
-                gate.park(decision, tally)
+                park_all(depth, tally, gates)
         elif op == SCORE_LEARN:
-            gate.note_issue(reason, tally)
-            note(OF_ALL, warm, decision, account)
-            note(row_of(ops.y[e]), warm, decision, account)
-            code = max(decision, 0)
+            note_issues(depth, reason, tally, gates)
+            note_all(OF_ALL, warm, depth, account)
+            note_all(row_of(ops.y[e]), warm, depth, account)
             if slot >= 0:
-                decided[slot] = stored(code, warm)
-            count(code, ops.y[e], 1, sampling)
-            _label(f, ops.y[e], decision, 1.0, True, sampling.pace, params, rule, state, work)
+                decided[slot] = stored(depth, warm)
+            count(depth, ops.y[e], 1, sampling)
+            _label(f, ops.y[e], depth, 1.0, True, sampling.pace, params, rule, strict, state, work)
         elif op in (LEARN, CORRECT):
             weight = weight_of(code, sampling)
             if op == CORRECT:
-                gate.withdraw(-ops.y[e], decision, weight, rule, level, tally)
+                withdraw_all(-ops.y[e], depth, weight, rule, strict, level, tally, gates)
                 count(code, -ops.y[e], -1, sampling)
-                take_back(row_of(-ops.y[e]), warm, decision, account)
+                take_back_all(row_of(-ops.y[e]), warm, depth, account)
             elif slot >= 0:
-                gate.free(decision, tally)
+                free_all(depth, tally, gates)
             count(code, ops.y[e], 1, sampling)
-            note(row_of(ops.y[e]), warm, decision, account)
+            note_all(row_of(ops.y[e]), warm, depth, account)
             fresh = op == LEARN and not rule.by_alarm
-            _label(f, ops.y[e], decision, weight, fresh, sampling.pace, params, rule, state, work)
+            _label(f, ops.y[e], depth, weight, fresh, sampling.pace, params, rule, strict, state, work)
 
 
 @jit_inline
@@ -217,15 +200,17 @@ def _score_features(params: KernelParams, state: ModelState, work: Work) -> floa
 
 
 @jit_inline
-def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
+def _observe(
+    f: float, op: int, depth: int, params: KernelParams, rule: Rule, strict: Stricter, state: ModelState, work: Work
+) -> None:
     """Control alarm_rate: everything that needs no label is taken from each observation when it is decided.
 
     So the features are scaled, scores differ and alarms come before the first label does.
     """
-    gate.charge(1.0 if decision > 0 else 0.0, 1.0, rule, state.level)
+    charge_all(depth, rule, strict, state.level, state.gates)
     if not params.learning:
         return
-    gate.track(f, 1.0, 1.0, rule, state.level, state.tally)
+    track_all(f, 1.0, 1.0, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
         _note_hit(f, state.clock, state.window)
         # With a label the step on it comes first: the tables must be those that it was scored by.
@@ -237,12 +222,13 @@ def _observe(f: float, op: int, decision: int, params: KernelParams, rule: Rule,
 def _label(
     f: float,
     y: int,
-    decision: int,
+    depth: int,
     weight: float,
     fresh: bool,
     pace: float,
     params: KernelParams,
     rule: Rule,
+    strict: Stricter,
     state: ModelState,
     work: Work,
 ) -> None:
@@ -250,13 +236,13 @@ def _label(
 
     `weight` is for how many it counts, `fresh`: scaler and markers have not seen these features yet.
     """
-    gate.settle(y, decision, weight, rule, state.level, state.tally)
+    settle_all(y, depth, weight, rule, strict, state.level, state.tally, state.gates)
     if not params.learning:
         return
     clock = state.clock
     clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
     if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
-        gate.track(f, weight, pace, rule, state.level, state.tally)
+        track_all(f, weight, pace, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
         _learn(f, y, weight, fresh, params, rule, state, work)
 

@@ -17,8 +17,9 @@ from npstream.model.account import Account, empty_account
 from npstream.model.columns import columns_of
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
-from npstream.model.kernel import KernelParams, Operations, Outcome
+from npstream.model.kernel import KernelParams
 from npstream.model.network import BIAS, GAMMA
+from npstream.model.operations import Operations, Outcome
 from npstream.model.outcome import Op, empty_outcome
 from npstream.model.params import Params
 from npstream.model.sampling import Sampling, no_sample
@@ -31,6 +32,8 @@ from npstream.model.state import (
     state_digest,
     state_from_bytes,
 )
+from npstream.model.tiers import rule_at, stricter, tier_of
+from npstream.records import Tier
 
 # Under Adagrad the directions learn at their own rate, eta * 20 / sqrt(d).
 _ALPHA_GAIN = 20.0
@@ -57,6 +60,7 @@ class Model:
             if params.preset == "paper"
             else gate.rule_of(params.tau, params.budget, params.charge, params.control)
         )
+        self._strict = stricter(tuple(rate for _, rate in reversed(params.tiers[:-1])))
         self._kernel_params = _kernel_params(params, int(state.clock[kernel.STREAM]))
 
     @classmethod
@@ -92,8 +96,8 @@ class Model:
         """Run operations in order in one compiled call, the GIL released.
 
         `decided` int8[capacity] holds the published decisions of waiting
-        observations by their slot; the caller keeps it. `sampling` says what labels
-        count where a sample is reviewed, and counts those of the sample. `account`
+        observations by their slot, an alarm as its depth; the caller keeps it. `sampling` says what
+        labels count where a sample is reviewed, and counts those of the sample. `account`
         counts decisions and what became of them.
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
@@ -118,6 +122,7 @@ class Model:
                 account or self._no_account,
                 self._kernel_params,
                 self._rule,
+                self._strict,
                 self._state,
                 self._work,
                 outcome,
@@ -240,6 +245,19 @@ class Model:
     def tpr(self) -> float:
         """Recent detection rate of published decisions."""
         return float(self._state.level[gate.TPR])
+
+    @property
+    def tiers(self) -> list[Tier]:
+        """What each tier holds and has done, the strictest first; empty without tiers."""
+        names, gates = self.params.tier_names, self._state.gates
+        if not names:
+            return []
+        alarms = gates.alarms.tolist()
+        found = [tier_of(names[0], alarms[0], self._rule, self._state.level, self._state.tally)]
+        for k, name in enumerate(names[1:]):
+            own = rule_at(k, self._rule, self._strict)
+            found.append(tier_of(name, alarms[k + 1], own, gates.level[k], gates.tally[k]))
+        return found[::-1]
 
     @property
     def warming_up(self) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from npstream.model import kernel
 from npstream.model import threshold as gate
+from npstream.model.operations import Outcome
 
 
 class Op(IntEnum):
@@ -33,9 +34,9 @@ class Reason(IntEnum):
     """Never made here: for events that could not be decoded."""
 
 
-def empty_outcome(n: int) -> kernel.Outcome:
+def empty_outcome(n: int) -> Outcome:
     """Room for what n operations find."""
-    return kernel.Outcome(
+    return Outcome(
         decision=np.empty(n, np.int8),
         reason=np.empty(n, np.int8),
         score=np.empty(n, np.float64),
@@ -43,4 +44,5 @@ def empty_outcome(n: int) -> kernel.Outcome:
         gamma=np.empty(n, np.float64),
         fpr=np.empty(n, np.float64),
         t=np.empty(n, np.int64),
+        depth=np.empty(n, np.int8),
     )

@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, get_args
 
 from npstream.errors import SettingsError, suggest
+from npstream.model.tier_rates import Tiers, read_tiers, tiers_problem
 
 ALGORITHM = 2
 """Version of the arithmetic: raised whenever the same events would give other bytes."""
 
-MUTABLE = frozenset({"tau", "control", "eta", "beta", "lam", "budget", "charge", "learning"})
+MUTABLE = frozenset({"tau", "tiers", "control", "eta", "beta", "lam", "budget", "charge", "learning"})
 """What may change on a model that has learned; everything else shapes its state."""
+
+TAU = 0.01
+"""The rate without another one; a default in code, because tiers set it too."""
 
 Preset = Literal["plus", "paper", "external"]
 Kernel = Literal["rbf", "laplacian", "matern"]
@@ -62,7 +66,18 @@ class Params:
     D: int = _field(
         100, "Hidden units. More: finer boundaries, more time per event and a larger state.", minimum=1, maximum=100_000
     )
-    tau: float = _field(0.01, "Rate to hold: of what, says `model.control`.", exclusiveMinimum=0, exclusiveMaximum=1)
+    tau: float = _field(
+        _UNSET,
+        "Rate to hold: of what, says `model.control`. With `tiers` it is the largest of their rates.",
+        exclusiveMinimum=0,
+        exclusiveMaximum=1,
+    )
+    tiers: Tiers = _field(
+        (),
+        "Several rates instead of one, such as `{block: 0.001, review: 0.01}`: each has a "
+        "threshold and a budget of its own, and an alarm names the strictest one it reaches. At most 8. Rates may "
+        "change, names and their order may not. Not with preset paper.",
+    )
     control: Control = _field(
         "fpr",
         "`fpr`: false alarms among labelled non-targets are held to tau. `alarm_rate`: alarms among all observations "
@@ -121,6 +136,7 @@ class Params:
     def __post_init__(self) -> None:
         if isinstance(self.buckets, list | tuple):  # a list, as JSON has it; all numbers have one spelling
             object.__setattr__(self, "buckets", tuple(self.buckets) if any(self.buckets) else ())
+        object.__setattr__(self, "tiers", read_tiers(self.tiers))
         self._fill_preset_values()
         problems = list(_problems(self))
         if problems:
@@ -133,6 +149,9 @@ class Params:
         for name, value in _DEFAULTS.get(self.preset, _DEFAULTS["plus"]).items():
             if getattr(self, name) is _UNSET:
                 object.__setattr__(self, name, value)
+        if self.tau is _UNSET:
+            tiered = self.tiers != () and tiers_problem(self.tiers) is None
+            object.__setattr__(self, "tau", self.tiers[-1][1] if tiered else TAU)
         if self.g is _UNSET:
             whole = isinstance(self.d, int) and self.d > 0
             object.__setattr__(self, "g", 1.0 / (2.0 * max(self.numbers, 1)) if whole else 1.0)
@@ -146,6 +165,16 @@ class Params:
     def takes_missing(self) -> bool:
         """Whether a feature may be missing (NaN), and be a category."""
         return self.preset == "plus"
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The rates to hold, the widest first: tau alone without tiers."""
+        return tuple(rate for _, rate in reversed(self.tiers)) or (self.tau,)
+
+    @property
+    def tier_names(self) -> tuple[str, ...]:
+        """The names of the tiers, the widest first: an alarm reaches the first so many of them."""
+        return tuple(name for name, _ in reversed(self.tiers))
 
     def to_dict(self) -> dict[str, Any]:
         """Every field with its value, ready for JSON."""
@@ -172,13 +201,21 @@ class Params:
     def check_change(self, new: "Params") -> None:
         """Raise `SettingsError` naming each field that differs in `new` and cannot change on a live model."""
         refused = [
-            f"{rule.name}: {getattr(self, rule.name)!r} cannot become {getattr(new, rule.name)!r} on a model that"
+            f"{name}: {getattr(self, name)!r} cannot become {getattr(new, name)!r} on a model that"
             f" has learned; keep the old value, or start a new consumer group (it learns from the start of the topic)"
-            for rule in fields(self)
-            if rule.name not in MUTABLE and getattr(self, rule.name) != getattr(new, rule.name)
+            for name in self.fixed_differences(new)
         ]
         if refused:
             raise SettingsError(refused)
+
+    def fixed_differences(self, new: "Params") -> list[str]:
+        """The fields that shape the state and differ. Of tiers these are the names: their rates may change."""
+        differing = [
+            rule.name
+            for rule in fields(self)
+            if rule.name not in MUTABLE and getattr(self, rule.name) != getattr(new, rule.name)
+        ]
+        return differing if self.tier_names == new.tier_names else [*differing, "tiers"]
 
 
 # For `help(Params)`: each field is described once, where its range is.
@@ -190,7 +227,11 @@ Params.__doc__ = "\n".join(
 def _problems(params: Params) -> Iterator[str]:
     for rule in fields(params):
         value = getattr(params, rule.name)
-        if not _is_allowed(value, rule.type, rule.metadata):
+        if rule.name == "tiers":
+            problem = tiers_problem(value)
+            if problem is not None:
+                yield f"tiers: {problem}"
+        elif not _is_allowed(value, rule.type, rule.metadata):
             yield f"{rule.name}: {value!r} is not {_allowed(rule.type, rule.metadata)}"
     yield from _mismatches(params)
 
@@ -237,6 +278,10 @@ def _mismatches(params: Params) -> Iterator[str]:
             yield "one_class: True needs features to draw targets for; preset external has none"
     elif params.d == 0:
         yield f"d: {params.d!r} is not a whole number from 1 to {_FEATURES_MAX} (the number of features)"
+    if params.tiers and params.preset == "paper":
+        yield "tiers: preset paper has one fixed threshold; use preset plus or external"
+    elif params.tiers and tiers_problem(params.tiers) is None and params.tau != params.tiers[-1][1]:
+        yield f"tau: {params.tau!r} is not {params.tiers[-1][1]!r}, the largest rate of tiers; leave it out"
     if params.control == "alarm_rate" and params.preset == "paper":
         yield "control: 'alarm_rate' moves the threshold; that of preset paper is fixed, use preset plus or external"
     if params.control == "alarm_rate" and params.charge == "issue":

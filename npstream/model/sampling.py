@@ -1,9 +1,9 @@
 """What a label counts when only some observations are looked at: all alarms, and a random sample of the others.
 
 The published decision of an observation that waits, or may be corrected, has a code: 1
-is an alarm, 0 none and its label came with it, -1 none and not in the sample, -2 and
+or above is an alarm, by the tiers it reached, 0 none and its label came with it, -1 none and not in the sample, -2 and
 below none but to be reviewed, one code for each share of reviews that was ever in
-force. What was decided in warm-up is remembered as 2 minus its code.
+force. What was decided in warm-up is remembered as 9 minus its code, above every alarm.
 
 A label counts 1 on an alarm and 1/p on a reviewed observation, p being the share when
 it was decided. On any other it counts nothing in rates, threshold and budget: who
@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 
 from npstream.arrays import Floats, Ints, Signs
 from npstream.jit import jit_inline
+from npstream.model.tier_rates import TIERS_MAX
 
 CODES = 128
 """As many as an int8 has below zero."""
+WARM = TIERS_MAX + 1
+"""What was decided in warm-up is remembered as this minus its code."""
 ALARMED, AT_ONCE, FIRST_REVIEWED = range(3)
 """Rows of `Sampling.labelled`: alarms; others whose label came with them; those reviewed, by minus their code."""
 NON_TARGETS, TARGETS = range(2)
@@ -53,25 +56,25 @@ def no_sample() -> Sampling:
 
 @jit_inline
 def stored(code: int, warm: bool) -> int:
-    """How a code is remembered; in warm-up there is no alarm, so that all of them are below 1."""
-    return 2 - code if warm else code
+    """How a code is remembered; in warm-up there is no alarm, so that none of them is above 0."""
+    return WARM - code if warm else code
 
 
 @jit_inline
 def is_warm(remembered: int) -> bool:
     """Whether it was decided in warm-up."""
-    return remembered > 1
+    return remembered >= WARM
 
 
 @jit_inline
 def recalled(remembered: int) -> int:
     """The code that was stored."""
-    return 2 - remembered if remembered > 1 else remembered
+    return WARM - remembered if remembered >= WARM else remembered
 
 
 def reviewed(remembered: Signs) -> Flags:
     """Which of these decisions asked for a review."""
-    return np.where(remembered > 1, 2 - remembered, remembered) <= -FIRST_REVIEWED
+    return np.where(remembered >= WARM, WARM - remembered, remembered) <= -FIRST_REVIEWED
 
 
 @jit_inline

@@ -1,12 +1,10 @@
 """A learned model as the start of a new partition."""
 
-from dataclasses import fields
-
 from npstream.errors import SettingsError
 from npstream.model import kernel
 from npstream.model import threshold as gate
 from npstream.model.model import Model
-from npstream.model.params import MUTABLE, Params
+from npstream.model.params import Params
 from npstream.model.state import state_from_bytes
 
 CREDIT = 3.0
@@ -33,21 +31,22 @@ def seeded(model: Model, params: Params, stream: int) -> Model:
     """
     _check(model.params, params)
     state = state_from_bytes(params, model.to_bytes())
-    tracked = state.tally[gate.TRACKED]
-    state.tally[:] = 0
-    state.tally[gate.TRACKED] = tracked
-    state.level[[gate.FPR, gate.TPR]] = 0.0
-    state.level[gate.BUCKET] = max(0.0, params.budget - CREDIT)
+    for level, tally in [(state.level, state.tally), *zip(state.gates.level, state.gates.tally, strict=True)]:
+        tracked = tally[gate.TRACKED]
+        tally[:] = 0
+        tally[gate.TRACKED] = tracked
+        level[[gate.FPR, gate.TPR]] = 0.0
+        level[gate.BUCKET] = max(0.0, params.budget - CREDIT)
+    state.gates.alarms[:] = 0
     state.clock[kernel.STREAM] = stream
     return Model(params, state)
 
 
 def _check(learned: Params, wanted: Params) -> None:
     differing = [
-        f"model.{field.name}: {getattr(wanted, field.name)!r} given, the model to start from was trained with "
-        f"{getattr(learned, field.name)!r}; use that value, or train a model with these settings"
-        for field in fields(learned)
-        if field.name not in MUTABLE and getattr(learned, field.name) != getattr(wanted, field.name)
+        f"model.{name}: {getattr(wanted, name)!r} given, the model to start from was trained with "
+        f"{getattr(learned, name)!r}; use that value, or train a model with these settings"
+        for name in learned.fixed_differences(wanted)
     ]
     if differing:
         raise SettingsError(differing)

@@ -3,6 +3,8 @@
     level     float64[6]     threshold, mean and deviation of the scores behind it, bucket, recent FPR and TPR
     tally     int64[9]       tracked, negatives, positives, false alarms, detections, outstanding, held, withheld,
                              waiting
+    tier_level float64[m, 6], tier_tally int64[m, 9]  the same of the m stricter tiers       with tiers
+    tier_alarms int64[m + 1] alarms of each tier, the widest first                           with tiers
     clock     int64[7]       learned negatives and targets, window position and hits, draws, stream number, marker rows
     head      float64[3]     gamma, bias, bias accumulator
     window    uint8[window]  1 where a recent score was above zero                           not external
@@ -37,6 +39,7 @@ from npstream.model.params import Params
 from npstream.model.scaler import CLIP, Scaler
 from npstream.model.tables import RING, Tables, TableScratch
 from npstream.model.threshold import LEVELS, TALLIES
+from npstream.model.tiers import new_gates
 
 Array = npt.NDArray[Any]
 
@@ -52,6 +55,7 @@ def empty_state(params: Params) -> ModelState:
     return ModelState(
         level=np.zeros(LEVELS, f8),
         tally=np.zeros(TALLIES, np.int64),
+        gates=new_gates(len(params.tiers)),
         clock=np.zeros(CLOCKS, np.int64),
         window=np.zeros(params.window if networked else 0, np.uint8),
         net=Network(
@@ -115,7 +119,13 @@ def named_arrays(state: ModelState) -> dict[str, Array]:
 
 def _all_arrays(state: ModelState) -> Iterator[tuple[str, Array]]:
     net, scaler, tables = state.net, state.scaler, state.tables
-    yield from (("level", state.level), ("tally", state.tally), ("clock", state.clock), ("head", net.head))
+    yield from (("level", state.level), ("tally", state.tally), ("tier_level", state.gates.level))
+    yield from (
+        ("tier_tally", state.gates.tally),
+        ("tier_alarms", state.gates.alarms),
+        ("clock", state.clock),
+        ("head", net.head),
+    )
     yield from (("window", state.window), ("alpha", net.alpha), ("wc", net.wc), ("ws", net.ws))
     yield from (("acc_c", net.acc_c), ("acc_s", net.acc_s), ("acc_a", net.acc_a))
     yield from (("seen", scaler.seen), ("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))

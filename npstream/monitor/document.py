@@ -6,7 +6,7 @@ from typing import Any
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import Identity, PartitionStatus, WorkerStatus
 from npstream.observe import Reading
-from npstream.records import Counted, SampleLabels, Spans
+from npstream.records import Counted, SampleLabels, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 
 
@@ -84,6 +84,23 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "warming_up": reading.warming_up,
         "budget_left": reading.budget_left,
         "outstanding": reading.outstanding,
+        "tiers": [_tier(tier, found) for tier, found in zip(reading.tiers, reading.rates.tiers, strict=True)],
+    }
+
+
+def _tier(tier: Tier, rates: TierRates) -> dict[str, Any]:
+    """One of several rates, with what it holds and what came of it."""
+    return {
+        "name": tier.name,
+        "tau": tier.rate,
+        "alarms": tier.alarms,
+        "alarm_rate": _rate(rates.alarm_rate),
+        "fpr": _rate(rates.fpr),
+        "tpr": _rate(rates.tpr),
+        "threshold": tier.threshold,
+        "budget_left": tier.budget_left,
+        "outstanding": tier.outstanding,
+        "withheld": {"warmup": tier.held, "budget": tier.withheld},
     }
 
 

@@ -1,7 +1,7 @@
 """The label children of one partition: bound when it is assigned, removed when it is released."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -11,7 +11,7 @@ from npstream.codec.event import REASONS
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import PartitionStatus
 from npstream.observe import METRICS, Metric, Reading
-from npstream.records import Counted, Phase, SampleLabels
+from npstream.records import Counted, Phase, SampleLabels, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan", "corrected")
@@ -93,6 +93,8 @@ class PartitionMetrics:
         self._checkpoint_bytes = gauge("npstream_checkpoint_bytes")
         self._checkpoint_age = gauge("npstream_checkpoint_age_seconds")
         self.batch = bind(Histogram, "npstream_batch_records")
+        self._bind_gauge, self._bind_counter = gauge, counter
+        self._tiers: dict[str, _TierMetrics] = {}
         self._seen: Reading | None = None
 
     def remove(self) -> None:
@@ -142,6 +144,15 @@ class PartitionMetrics:
         self._outcomes["target", "-1"].inc(after.positives - before.positives - detections)
         self._outcomes["non_target", "1"].inc(false_alarms)
         self._outcomes["non_target", "-1"].inc(after.negatives - before.negatives - false_alarms)
+        known = {tier.name: tier.alarms for tier in before.tiers}
+        for tier in after.tiers:
+            self._tier(tier.name).alarms.inc(tier.alarms - known.get(tier.name, tier.alarms))
+
+    def _tier(self, name: str) -> "_TierMetrics":
+        """The series of a tier, bound when it is first seen: which tiers there are is known with the state."""
+        if name not in self._tiers:
+            self._tiers[name] = _TierMetrics(self._bind_counter, self._bind_gauge, name)
+        return self._tiers[name]
 
     def _show(self, reading: Reading) -> None:
         self._tau.set(reading.tau)
@@ -158,6 +169,8 @@ class PartitionMetrics:
             self._set_rate("fpr", span, getattr(rates.fpr, span))
             self._set_rate("tpr", span, getattr(rates.tpr, span))
         self._alarms_per_day.set(_known(rates.alarms_per_day))
+        for tier, found in zip(reading.tiers, rates.tiers, strict=True):
+            self._tier(tier.name).show(tier, found)
 
     def _set_rate(self, rate: str, span: str, counted: Counted) -> None:
         value, lower, upper = self._rates[rate, span]
@@ -185,6 +198,27 @@ class PartitionMetrics:
         if reading is not None:
             self._replay_left.set(max(0, reading.replay_to - reading.next_offset))
             self._checkpoint_age.set(status.checkpoint_age(now))
+
+
+class _TierMetrics:
+    """The series of one tier."""
+
+    def __init__(self, counter: Callable[..., Counter], gauge: Callable[..., Gauge], name: str) -> None:
+        self.alarms = counter("npstream_tier_alarms_total", name)
+        self._tau = gauge("npstream_tier_tau_ratio", name)
+        self._fpr = {span: gauge("npstream_tier_fpr_ratio", name, span) for span in Spans._fields}
+        self._tpr = {span: gauge("npstream_tier_tpr_ratio", name, span) for span in Spans._fields}
+        self._threshold = gauge("npstream_tier_threshold", name)
+        self._budget = gauge("npstream_tier_budget_left_alarms", name)
+
+    def show(self, tier: Tier, rates: TierRates) -> None:
+        """All but the alarms, which are counted."""
+        self._tau.set(tier.rate)
+        for series, spans in ((self._fpr, rates.fpr), (self._tpr, rates.tpr)):
+            for span, counted in spans._asdict().items():
+                series[span].set(_known(counted.share))
+        self._threshold.set(tier.threshold)
+        self._budget.set(tier.budget_left)
 
 
 def _known(value: float | None) -> float:

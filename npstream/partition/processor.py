@@ -21,7 +21,7 @@ from npstream.codec.segments import segment_columns
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM, Model, Outcome, seeded
-from npstream.model.account import dump_account, empty_account, load_account, set_windows
+from npstream.model.account import KINDS, dump_account, empty_account, load_account, set_windows
 from npstream.partition.archive import Archive
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import JOINING, Tally
@@ -35,7 +35,7 @@ from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.partition.review import ReviewSample
-from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, Spans
+from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, Spans, TierRates
 
 _SMALL_BYTES = 256
 """Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
@@ -76,7 +76,7 @@ class PartitionProcessor:
         self.pending = Pending(config.labels, config.params.d)
         self.review = ReviewSample()
         self.archive = Archive()
-        self._account = empty_account()
+        self._account = empty_account(len(config.params.rates))
         self._daily = Daily()
         self._chain = Chain()
         self._journal = Journal()
@@ -87,7 +87,7 @@ class PartitionProcessor:
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
         self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
-        set_windows(self._account, config.params.tau)
+        set_windows(self._account, *config.params.rates)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
         self._label_decoder = None if topic is None else LabelDecoder(topic, max_bytes)
@@ -124,8 +124,10 @@ class PartitionProcessor:
     def rates(self) -> AlarmRates:
         """What decisions came to: the one source of what metrics, page and inspect show."""
         total, recent = self._account.total.tolist(), self._account.block.sum(axis=1).tolist()
-        alarms, fpr, tpr = (Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True))
-        return AlarmRates(alarms, fpr, tpr, self._daily.alarms_per_day)
+        spans = [Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True)]
+        tiers = [TierRates(name, *spans[KINDS * k :][:KINDS]) for k, name in enumerate(self.config.params.tier_names)]
+        alarms, fpr, tpr = spans[:KINDS]
+        return AlarmRates(alarms, fpr, tpr, self._daily.alarms_per_day, tuple(tiers[::-1]))
 
     def forget_label_offset(self) -> None:
         """Read the labels topic from its first record again: what the old offset meant is gone."""
@@ -341,7 +343,7 @@ class PartitionProcessor:
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
             processor._daily = Daily.load(snapshot.meta["daily"])
-            processor._account = load_account(snapshot.blobs["account"])
+            processor._account = load_account(snapshot.blobs["account"], len(config.params.rates))
             processor._next_label = snapshot.meta["next_label"]
             processor.label_topic_id = snapshot.meta["label_topic_id"]
             if (processor._next_label is None) != (config.label_topic is None):

@@ -17,11 +17,11 @@ import numpy as np
 from npstream.arrays import Floats, Signs
 from npstream.codec.digest import Words, keyed_draws
 from npstream.errors import SettingsError
-from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, Sampling, no_sample
+from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, WARM, Sampling, no_sample
 from npstream.records import SampleLabels
 
-_SHARES_MAX = CODES - FIRST_REVIEWED - 2
-"""A code, and 2 minus it, fit a byte."""
+_SHARES_MAX = CODES - FIRST_REVIEWED - WARM
+"""A code, and what is remembered of it in warm-up, fit a byte."""
 
 
 class ReviewSample:

@@ -16,7 +16,7 @@ from npstream.model import Model
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.counters import Tally
 from npstream.partition.merges import Merger
-from npstream.records import Batch, Channel, Output, Record
+from npstream.records import Batch, Channel, Output, Record, Tier
 from npstream.replay.merged import MergedRun
 from npstream.replay.source import Source
 from npstream.report.rates import Rates
@@ -49,6 +49,7 @@ class PartitionResult:
     digest: str
     chain: str
     halted: str | None
+    tiers: Sequence[Tier] = ()
 
     @property
     def rates(self) -> Rates:
@@ -72,6 +73,16 @@ class Result:
     def quarters(self) -> list[Rates]:
         """All partitions together, by quarter of each one's range."""
         return [_sum([partition.quarters[q] for partition in self.partitions]) for q in range(QUARTERS)]
+
+    @property
+    def tiers(self) -> dict[str, tuple[float, int, Rates]]:
+        """Of each tier, the strictest first: its rate, the alarms and the rates of all partitions together."""
+        found: dict[str, tuple[float, int, Rates]] = {}
+        for tier in (tier for partition in self.partitions for tier in partition.tiers):
+            _, alarms, rates = found.get(tier.name, (tier.rate, 0, Rates(0, 0, 0, 0)))
+            own = Rates(tier.negatives, tier.positives, tier.false_alarms, tier.detections)
+            found[tier.name] = tier.rate, alarms + tier.alarms, rates + own
+        return found
 
     @property
     def events(self) -> int:
@@ -167,6 +178,7 @@ class _Lane:
             self._said.hexdigest(),
             processor.proof().chain,
             halted,
+            processor.model.tiers,
         )
 
 

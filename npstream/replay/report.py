@@ -17,6 +17,7 @@ _HEADER = (
     *("run", "events", "alarms", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score"),
     *("late labels", "held: warm-up", "budget", "digest"),
 )
+_TIERS = ("tier", "tau", "alarms", "FPR", "95% interval", "TPR", "NP-score")
 _LINES_MAX = 5
 """Partitions drawn: more lines than these cannot be distinguished."""
 
@@ -54,6 +55,10 @@ def to_json(run: Run) -> dict[str, Any]:
         **_rates_json(result.rates, run.tau),
         "digest": result.digest,
         "tally": _tally(result),
+        "tiers": {
+            name: {"tau": tau, "alarms": alarms, **_rates_json(rates, tau)}
+            for name, (tau, alarms, rates) in result.tiers.items()
+        },
         "quarters": [_rates_json(quarter, run.tau) for quarter in result.quarters],
         "partitions": [
             {
@@ -98,8 +103,18 @@ def _alarm_rate(tally: Mapping[str, int]) -> float:
 
 
 def to_text(runs: Sequence[Run]) -> str:
-    """The table for a terminal."""
-    return text_table(_HEADER, [_row(run) for run in runs])
+    """The tables for a terminal."""
+    text = text_table(_HEADER, [_row(run) for run in runs])
+    tiers = [[run.name, *row] for run in runs for row in _tier_rows(run)]
+    return "\n\n".join([text, text_table(("run", *_TIERS), tiers)]) if tiers else text
+
+
+def _tier_rows(run: Run) -> list[list[str]]:
+    """A line for each tier, the strictest first. An alarm of a stricter tier is one of the wider ones too."""
+    return [
+        [name, f"{tau:g}", str(alarms), *_rates_cells(rates, tau)]
+        for name, (tau, alarms, rates) in run.result.tiers.items()
+    ]
 
 
 def _row(run: Run) -> list[str]:
@@ -196,10 +211,12 @@ def _details(run: Run) -> PageSection:
     rows = [[str(p.partition), str(p.tally.events), *_rates_cells(p.rates, run.tau)] for p in result.partitions]
     rows.append(["all", str(sum(p.tally.events for p in result.partitions)), *_rates_cells(result.rates, run.tau)])
     quarters = [[f"quarter {i + 1}", *_rates_cells(q, run.tau)] for i, q in enumerate(result.quarters)]
+    tiers = _tier_rows(run)
     return PageSection(
         heading=run.name,
         text=[f"digest {result.digest}, {result.events} events in {run.seconds:.1f} s"],
         tables=[
+            *([Table(header=_TIERS, rows=tiers)] if tiers else []),
             Table(header=("part", "FPR", "95% interval", "TPR", "NP-score"), rows=quarters),
             Table(header=("partition", "events", "FPR", "95% interval", "TPR", "NP-score"), rows=rows),
         ],

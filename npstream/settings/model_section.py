@@ -8,11 +8,12 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from npstream.errors import SettingsError
 from npstream.model import Params
-from npstream.model.params import NO_EFFECT
+from npstream.model.params import NO_EFFECT, TAU
+from npstream.model.tier_rates import TIERS_MAX
 from npstream.settings.section import Problems, refuse
 
 _LISTS = frozenset(field.name for field in fields(Params) if field.type == tuple[int, ...])
-_TEXTS = frozenset(field.name for field in fields(Params) if get_args(field.type)) - _LISTS
+_TEXTS = frozenset(field.name for field in fields(Params) if get_args(field.type)) - _LISTS - {"tiers"}
 _WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
@@ -39,7 +40,7 @@ def _shown(params: Params) -> dict[str, Any]:
     """The parameters that have an effect: a dump of settings is a settings file."""
     idle = NO_EFFECT.get(params.preset, ())
     return {
-        name: list(value) if name in _LISTS else value
+        name: list(value) if name in _LISTS else dict(value) if name == "tiers" else value
         for name, value in params.to_dict().items()
         if name not in idle and value != ()
     }
@@ -47,6 +48,8 @@ def _shown(params: Params) -> dict[str, Any]:
 
 def _typed(name: str, value: Any) -> Any:
     """Text from the environment, and numbers such as 1e-3 that YAML takes for text, as what the parameter is."""
+    if isinstance(value, Mapping):
+        return {key: _typed(name, each) for key, each in value.items() if each is not None}
     if not isinstance(value, str) or name in _TEXTS:
         return value
     for read in (int, float):
@@ -67,9 +70,16 @@ def model_schema() -> dict[str, Any]:
             items = {"type": "integer", **bounds}
             properties[field.name] = {"type": "array", "items": items, "description": field.metadata["description"]}
             continue
+        if field.name == "tiers":
+            rate = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+            tiers = {"type": "object", "additionalProperties": rate, "minProperties": 2, "maxProperties": TIERS_MAX}
+            properties[field.name] = {**tiers, **field.metadata}
+            continue
         kind = {"type": kinds[field.type]} if field.type in kinds else {"enum": list(get_args(field.type))}
         # Some defaults depend on the preset, and d on the features.
         default = {} if field.default is None or field.name == "d" else {"default": field.default}
+        if field.name == "tau":
+            default = {"default": TAU}
         properties[field.name] = {**kind, **default, **field.metadata}
     return {
         "type": "object",

@@ -35,7 +35,7 @@ _OUTPUT_BYTES = 512
 """A decision with key and headers in the open block of the proof, generously."""
 
 _ACCOUNT_BYTES = len(dump_account(empty_account()))
-"""What decisions came to, in all and recently."""
+"""What decisions came to, in all and recently, at one rate."""
 
 _HEADER_BYTES = 4096
 """Parameters, counters and lengths in the snapshot's header, without feature names."""
@@ -73,7 +73,8 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     newest = min(waiting, entries) * (entry + _NUMBER_BYTES)
     names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
     remembered = config.labels.remembered_max + config.labels.early_max
-    rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _ACCOUNT_BYTES + _HEADER_BYTES + names
+    rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
+    rest += len(config.params.rates) * _ACCOUNT_BYTES
     return Sizes(state, waiting * entry, state + newest + named + rest)
 
 

@@ -11,11 +11,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from npstream.arrays import Floats, Ints
+from npstream.arrays import Floats, Ints, Signs
 from npstream.errors import SettingsError
 from npstream.jit import jit
 from npstream.model import Model, Outcome, Params, Reason
-from npstream.model.kernel import Bytes
 from npstream.model.maths import exp
 from npstream.model.scaler import CLIP, absorb, standardise
 
@@ -74,7 +73,7 @@ class Olnp:
         """Scores of rows; changes nothing."""
         return self._run(X, np.full(len(np.asarray(X)), -1, np.int8), learn=False).score
 
-    def decide_many(self, X: npt.ArrayLike) -> Bytes:
+    def decide_many(self, X: npt.ArrayLike) -> Signs:
         """Decisions (1 or -1) on rows; changes nothing."""
         return np.where(self.score_many(X) > 0, 1, -1).astype(np.int8)
 
@@ -88,7 +87,7 @@ class Olnp:
         """The Lagrange multiplier: relative cost of a false alarm."""
         return float(self._state.head[_GAMMA])
 
-    def _run(self, X: npt.ArrayLike, y: Bytes, *, learn: bool) -> Outcome:
+    def _run(self, X: npt.ArrayLike, y: Signs, *, learn: bool) -> Outcome:
         rows = np.ascontiguousarray(X, np.float32)
         if rows.ndim != 2 or rows.shape[1] != self.d:
             raise SettingsError([f"X: shape {rows.shape} is not (rows, {self.d})"])
@@ -105,6 +104,7 @@ class Olnp:
             gamma=gamma,
             fpr=fpr,
             t=t,
+            depth=(score > 0).astype(np.int8),
         )
 
 
@@ -127,7 +127,7 @@ class TrackedOlnp:
 @jit
 def _run(
     x: npt.NDArray[np.float32],
-    y: Bytes,
+    y: Signs,
     tau: float,
     eta: float,
     beta: float,

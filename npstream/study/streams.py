@@ -85,7 +85,7 @@ def study(
     quick: bool = False,
 ) -> Study:
     """All methods over the reference sets in the folder (or the named ones); over the generators without a folder."""
-    chosen = list(names) or _default_names(source, quick)
+    chosen = list(names) or default_names(source, quick)
     if quick:
         taus, seeds = tuple(taus)[1:4:2] or taus, 1
     tasks = [task for name in chosen for task in _tasks(source, name, taus, seeds, 6000 if quick else None)]
@@ -142,7 +142,8 @@ def _reference_rows() -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def _default_names(source: DatasetSource, quick: bool) -> list[str]:
+def default_names(source: DatasetSource, quick: bool) -> list[str]:
+    """The reference sets that the folder has, else what it has; generators without a folder."""
     if source.folder is None:
         return ["moons", "gmm8", "heavy"] if quick else [name for name, r in RECIPES.items() if not r.ordered]
     there = source.in_folder()

@@ -110,4 +110,5 @@ def reading_of(task: PartitionTask) -> Reading:
         warming_up=model.warming_up,
         sample=processor.review.labels(),
         rates=processor.rates(),
+        tiers=model.tiers,
     )

@@ -71,6 +71,27 @@ def test_a_decision_that_asks_for_a_review_says_with_which_probability(schema: i
         assert by_library["review_probability"] == 0.002
 
 
+TIERED = replace(EXAMPLES[0], decision=1, tier="block")
+
+
+@pytest.mark.parametrize("schema", [None, 7])
+def test_an_alarm_names_its_tier_where_there_are_tiers(schema: int | None) -> None:
+    """One field more at its end, in JSON and in Avro; both read back, and one without an alarm is none."""
+    value = encode_decision(TIERED, schema)
+
+    assert decode_decision(value) == TIERED
+    if schema is None:
+        assert value == encode_decision(replace(TIERED, tier=None))[:-1] + b',"tier":"block"}'
+    else:
+        by_library: Any = fastavro.schemaless_reader(BytesIO(value[5:]), PARSED, None)
+        assert by_library["tier"] == "block"
+    with pytest.raises(UsageError, match="without an alarm"):
+        decode_decision(value.replace(b'"decision":1', b'"decision":-1') if schema is None else value[:5] + NO_ALARM)
+
+
+NO_ALARM = encode_decision(replace(TIERED, decision=-1), 7)[5:]
+
+
 def test_bytes_are_those_of_the_golden_file() -> None:
     """The published form of a decision never changes by accident, not by a new serialiser either."""
     expected = GOLDEN.read_bytes()
@@ -91,8 +112,11 @@ def test_a_decision_in_avro_is_what_the_schema_says(decision: Decision) -> None:
     assert Decision(**by_library) == decode_decision(value) == replace(decision, id=identity)
 
 
+DEPTH = {-1: 0, 1: 2}
+
+
 @given(st.lists(decisions, min_size=1, max_size=5))
-def test_many_decisions_in_avro_are_those_one_by_one(many: list[Decision]) -> None:
+def test_many_decisions_are_those_one_by_one(many: list[Decision]) -> None:
     """Columns and single decisions give the same bytes; NaN is null."""
     score, threshold, gamma, fpr = (
         np.array([getattr(each, name) for each in many], np.float64) for name in ("score", "threshold", "gamma", "fpr")
@@ -107,13 +131,15 @@ def test_many_decisions_in_avro_are_those_one_by_one(many: list[Decision]) -> No
         gamma,
         fpr,
         np.array([each.t for each in many]),
+        np.array([DEPTH[each.decision] for each in many], np.int8),
         tau=0.01,
         model="1:2",
+        tiers=("review", "block"),
     )
 
-    values = encode_decisions(columns, 7)
-
-    assert values == [encode_decision(replace(each, tau=0.01, model="1:2"), 7) for each in many]
+    published = [replace(each, tau=0.01, model="1:2", tier="block" if each.decision == 1 else None) for each in many]
+    for schema in (7, None):
+        assert encode_decisions(columns, schema) == [encode_decision(each, schema) for each in published]
 
 
 @given(st.binary(max_size=60))

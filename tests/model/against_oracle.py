@@ -11,6 +11,7 @@ import numpy as np
 
 from npstream.model import Model, Op, Params, Reason
 from npstream.model.account import empty_account, set_windows
+from npstream.records import Tier
 from tests import naive
 from tests.model.streams import Feed, at_once, corrected, delayed, reviewed, sampling_of
 
@@ -92,6 +93,21 @@ def cases() -> dict[str, Case]:
         "external-corrected": Case(
             Params(preset="external", tau=0.05, charge="issue", budget=2), late=True, corrected=0.2
         ),
+        "plus-tiers": Case(Params(d=3, D=20, tiers=(("block", 0.02), ("hold", 0.05), ("review", 0.1)))),
+        "plus-tiers-late": Case(Params(d=3, D=20, tiers=(("block", 0.02), ("review", 0.1)), budget=2), late=True),
+        "plus-tiers-issue": Case(
+            Params(d=3, D=20, tiers=(("block", 0.02), ("review", 0.1)), budget=2, charge="issue"), late=True
+        ),
+        "plus-tiers-alarm-rate": Case(
+            Params(d=3, D=20, tiers=(("block", 0.02), ("review", 0.1)), budget=2, control="alarm_rate"), late=True
+        ),
+        "plus-tiers-review": Case(Params(d=3, D=20, tiers=(("block", 0.02), ("review", 0.1))), late=True, review=0.05),
+        "external-tiers": Case(
+            Params(preset="external", tiers=(("block", 0.02), ("review", 0.1)), budget=2), late=True
+        ),
+        "plus-tiers-corrected": Case(
+            Params(d=3, D=20, tiers=(("block", 0.02), ("review", 0.1)), budget=2), late=True, corrected=0.2
+        ),
         "external": Case(Params(preset="external", tau=0.05)),
         "external-late": Case(Params(preset="external", tau=0.05, charge="issue", budget=2), late=True),
     }
@@ -114,23 +130,31 @@ def compare(case: Case, events: int) -> Gap:
             oracle.alpha = start["alpha"].T.copy()
         oracle.wc, oracle.ws = start["wc"].copy(), start["ws"].copy()
         oracle.b = float(start["head"][1])
-    account = empty_account()
-    set_windows(account, case.params.tau)
+    account = empty_account(len(case.params.rates))
+    set_windows(account, *case.params.rates)
     got = feed.run(model, sampling=sampling, account=account)
     expected = oracle.run(_events(feed))
     differing, largest = 0, 0.0
     for e, row in enumerate(expected):
-        exact = (int(got.decision[e]), Reason(int(got.reason[e])).name.lower(), int(got.t[e]))
-        differing += exact != (row.decision, row.reason, row.t)
+        exact = (int(got.decision[e]), Reason(int(got.reason[e])).name.lower(), int(got.t[e]), int(got.depth[e]))
+        differing += exact != (row.decision, row.reason, row.t, row.depth)
         numbers = (got.score[e], got.threshold[e], got.gamma[e], got.fpr[e])
         asked = (row.score, row.threshold, row.gamma, row.fpr)
         largest = max(largest, *(abs(float(a) - b) for a, b in zip(numbers, asked, strict=True)))
-    differing += _counters(model) != _oracle_counters(oracle)
-    for kept, own in zip(oracle.account.values(), range(3), strict=True):
+    differing += _counted(model) != _oracle_counters(oracle)
+    kinds = [kept for accounts in oracle.accounts for kept in accounts.values()]
+    for own, kept in enumerate(kinds):
         blocks = [[0, 0]] * 64 + kept.blocks
         differing += account.total[own].tolist() != kept.total
         in_order = np.roll(account.block[own], -1 - account.at[own], axis=0).tolist()
         differing += in_order != blocks[-64:]
+    for tier, gate in zip(model.tiers[::-1], oracle.gates, strict=False):
+        largest = max(largest, abs(tier.threshold - gate.q), abs(tier.fpr - gate.fpr), abs(tier.tpr - gate.tpr))
+        left = case.params.budget - gate.bucket - gate.expected()
+        largest = max(largest, abs(tier.budget_left - left))
+        counted = (gate.negatives, gate.positives, gate.false_alarms, gate.detections)
+        differing += tier.alarms != gate.alarms
+        differing += _counted(tier) != (*counted, gate.outstanding, gate.held, gate.withheld)
     if sampling is not None:
         differing += sampling.labelled[:3].tolist() != list(oracle.sample.values())
     return Gap(len(expected), differing, largest)
@@ -149,9 +173,9 @@ def _events(feed: Feed) -> list[naive.Event]:
     ]
 
 
-def _counters(model: Model) -> tuple[int, ...]:
-    counted = (model.negatives, model.positives, model.false_alarms, model.detections)
-    return (*counted, model.outstanding, model.held, model.withheld)
+def _counted(of: Model | Tier) -> tuple[int, ...]:
+    counted = (of.negatives, of.positives, of.false_alarms, of.detections)
+    return (*counted, of.outstanding, of.held, of.withheld)
 
 
 def _oracle_counters(oracle: naive.Naive) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS
 from npstream.partition import LabelConfig, PartitionProcessor
+from npstream.records import AlarmRates, Counted, Spans, Tier, TierRates
 from tests.monitor.builders import IDENTITY, Sample, config, events, handled, reading, sample, samples
 from tests.partition.builders import config as partition_config
 from tests.partition.builders import overruled, processor
@@ -170,6 +171,7 @@ def test_page_inspect_and_metrics_say_the_same(tmp_path: Path) -> None:
     recorder.restoring(0)
     # As after a restart: nothing is committed yet.
     recorder.replaying(reading(rates=restored.rates()))
+    recorder.polled()
     page = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, True)["partitions"][0]
     found = samples(recorder.metrics.render(recorder.board.current, {}, 0.0, 0.0, True).decode())
 
@@ -215,6 +217,49 @@ def test_a_released_partition_leaves_no_series() -> None:
     assert len(zeros[0]) == len(ones[0]) > 60
     assert zeros[1:] == [[], []]
     assert [len(found) for found in ones] == [len(ones[0]), len(ones[0]), 0]
+
+
+def tier(name: str, rate: float, alarms: int) -> Tier:
+    """A tier of which half of the alarms were false."""
+    counts = {"alarms": alarms, "false_alarms": alarms // 2, "detections": alarms - alarms // 2}
+    rest = {"threshold": 2.0, "budget_left": 7.0, "fpr": 0.0, "tpr": 0.0, "outstanding": 0, "held": 0, "withheld": 0}
+    return Tier(name=name, rate=rate, negatives=1000, positives=100, **counts, **rest)  # type: ignore[arg-type]
+
+
+def rates_of(*names: str) -> AlarmRates:
+    """Recently 1 of 20 non-targets, in all 5 of 100 or with each further tier more; half of the targets."""
+    found = [
+        TierRates(name, fpr=Spans(Counted(1, 20), Counted(5 + k, 100)), tpr=Spans(Counted(1, 2), Counted(30, 60)))
+        for k, name in enumerate(names)
+    ]
+    return AlarmRates(tiers=tuple(found))
+
+
+def test_every_tier_has_series_and_lines_of_its_own() -> None:
+    """Alarms are counted from the first reading on, rates are those of the state; a released partition has none."""
+    recorder = Recorder(IDENTITY, lambda: 0.0)
+    recorder.restoring(0)
+    rates = rates_of("block", "review")
+    recorder.replaying(reading(rates=rates, tiers=(tier("block", 0.01, 4), tier("review", 0.1, 40))))
+    recorder.observed(reading(rates=rates, tiers=(tier("block", 0.01, 10), tier("review", 0.1, 60))))
+    found = samples(scrape(recorder))
+    recorder.polled()
+    shown = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, ready=True)["partitions"][0]["tiers"]
+
+    assert {name: found[of("npstream_tier_alarms_total", tier=name)] for name in ("block", "review")} == {
+        "block": 6,
+        "review": 20,
+    }
+    assert found[of("npstream_tier_tau_ratio", tier="block")] == 0.01
+    assert found[of("npstream_tier_fpr_ratio", tier="block", span="window")] == 1 / 20
+    assert found[of("npstream_tier_fpr_ratio", tier="review", span="lifetime")] == 6 / 100
+    assert found[of("npstream_tier_tpr_ratio", tier="review", span="lifetime")] == 30 / 60
+    assert found[of("npstream_tier_threshold", tier="block")] == 2.0
+    assert found[of("npstream_tier_budget_left_alarms", tier="block")] == 7.0
+    assert [(each["name"], each["tau"], each["alarms"]) for each in shown] == [("block", 0.01, 10), ("review", 0.1, 60)]
+    assert [each["fpr"]["lifetime"]["hits"] for each in shown] == [5, 6]
+    recorder.released(0)
+    assert "npstream_tier_alarms_total{" not in scrape(recorder)
 
 
 def scrape(recorder: Recorder) -> str:

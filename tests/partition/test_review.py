@@ -153,15 +153,15 @@ def test_a_restart_before_the_first_share_leaves_no_trace() -> None:
 
 
 def test_too_many_different_shares_are_refused() -> None:
-    """There is room for 124; one that was in force before may come back."""
+    """There is room for 117; one that was in force before may come back."""
     sample = ReviewSample()
-    for k in range(124):
+    for k in range(117):
         sample.adopt((k + 1) / 1000, 0, 0.1)
     with pytest.raises(SettingsError, match="use an earlier one"):
         sample.adopt(0.9, 0, 0.1)
     sample.adopt(0.001, 0, 0.1)
 
-    assert len(sample.shares) == 124
+    assert len(sample.shares) == 117
 
 
 def desk(share: float, seed: int, n: int = 6000) -> tuple[PartitionProcessor, float]:

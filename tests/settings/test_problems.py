@@ -31,8 +31,8 @@ def test_all_problems_are_reported_at_once() -> None:
         "topics.events: 'no/slash' must have 1 to 249 of the characters a-z A-Z 0-9 . _ -",
         "events.format: 'csv' must be 'json', 'f32', 'avro', 'protobuf' or 'json_schema'",
         "events.on_bad_event: '3' must be 'none', '-1' or '1'",
-        "model.wat: unknown setting; known are preset, d, D, tau, control, buckets, seed, eta, beta, g, kernel, input, "
-        "lam, gamma_update, window, one_class, budget, charge, learning",
+        "model.wat: unknown setting; known are preset, d, D, tau, tiers, control, buckets, seed, eta, beta, g, kernel, "
+        "input, lam, gamma_update, window, one_class, budget, charge, learning",
         "model.d: 'many' is not a whole number from 0 to 10000",
         "model.tau: 2 is not a number between 0 and 1, both excluded",
         "labels: 3 must be a mapping of settings",

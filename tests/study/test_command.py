@@ -180,7 +180,7 @@ def test_mistakes_get_advice(
 
 def test_help_of_every_command_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     """Each study shows one call that can be copied."""
-    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays", "inputs", "desk"):
+    for command in ("table", "roc", "banana", "large", "streams", "stress", "delays", "inputs", "tiers", "desk"):
         code, out, _ = run(capsys, command, "--help")
         assert code == OK
         assert f"npstream experiment {command}" in out.split("Example:")[1]
