@@ -15,7 +15,7 @@ from tests.deploy import chart
 from tests.deploy.schemas import complaints, operator_schemas
 from tests.deploy.tools import program, run, said
 
-ODD = ("123", "2024", "0x1f", "1e3", "y", "no", "off", "null", "0123", "1.5")
+ODD = ("4711", "2024", "0x1f", "1e3", "y", "no", "off", "null", "0123", "1.5")
 """Names that YAML takes for something else when they are not quoted."""
 
 
@@ -88,7 +88,7 @@ def test_every_object_says_its_namespace(name: str) -> None:
         assert manifest["metadata"].get("namespace") == expected, manifest["kind"]
 
 
-@pytest.mark.parametrize("release", ["123", "fraud", "a" * 53, "1" + "a" * 52])
+@pytest.mark.parametrize("release", ["4711", "fraud", "a" * 53, "1" + "a" * 52])
 def test_the_service_has_a_name_that_services_may_have(release: str) -> None:
     """A Service begins with a letter, whatever the release begins with; the StatefulSet asks for that Service."""
     values = str(chart.VALUES / "minimal.yaml")

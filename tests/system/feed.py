@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Producer
 from tests.system.stream import Plain, is_label
 
 _BURST_S = 0.1
-_DRIP = 20
+_DRIP = 60
 _FLUSH_S = 120.0
 
 
