@@ -245,7 +245,8 @@ def test_many_decisions_have_the_bytes_of_each(found: list[tuple[Any, ...]], tau
         )
         for row, (i, s, r, a, b, c, d, n) in enumerate(found)
     ]
-    made = DecisionColumns._make([names, *given, tau, "1:a", reviewed, 0.25])
+    depth = (given[0] > 0).astype(np.int8)
+    made = DecisionColumns._make([names, *given, depth, tau, "1:a", reviewed, 0.25, ()])
 
     for schema in (None, 7):
         assert encode_decisions(made, schema) == [encode_decision(one, schema) for one in each]

@@ -133,6 +133,7 @@ def test_settings_that_changed_on_the_way_cannot_be_known_any_more(tmp_path: Pat
     made.send(mixed(100, seed=1, first=200))
     made.run(settings=OTHER)
     changed = as_json(tool(tmp_path, "inspect", "--partition", "0", "--history", "--json"))["changes"][-1]["offset"]
+    made.configure(model=SETTINGS["model"])  # what the first of them were
     lose_checkpoints(made, tmp_path)
 
     result = tool(tmp_path, "recover", "--execute")

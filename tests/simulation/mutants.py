@@ -84,7 +84,12 @@ _SHARED = "the oracle decodes and decides by the same code, whatever is wrong wi
 _FAITHFUL = "needs events, snapshots or records that somebody has altered, and here nobody does"
 _REFUSED = "needs records that the brokers refuse; `tests.worker` and `tests.kafka` have those"
 _ORPHANS = "leaves a record behind that nobody reads: no decision can show it, only a look at the topic"
+_TOOLS = "needs archived checkpoints, or the audit's report, which a schedule does not look at"
 OUT_OF_REACH = {
+    "archive_never_lets_go": _TOOLS,
+    "archive_forgets_its_segments": _TOOLS,
+    "archive_by_the_last_timestamp": _TOOLS,
+    "audit_hides_what_it_skips": _TOOLS,
     "labels_before_any_event": _SHARED,
     "labels_at_once_stand": _SHARED,
     "journal_without_corrections": _SHARED,
