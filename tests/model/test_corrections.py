@@ -105,14 +105,14 @@ def adversary() -> list[Story]:
 @example(adversary(), 0.1, 3.0, "issue")
 @example([Story(0.0, -1, (0, 300))] * 200 + [Story(2.0**k, -1, (0,)) for k in range(60)], 0.1, 3.0, "label")
 def test_the_bound_counts_alarms_that_were_mistaken_for_true_ones(
-    told: list[Story], tau: float, capacity: float, charge: str
+    stories: list[Story], tau: float, capacity: float, charge: str
 ) -> None:
     """
     On every window of n labels of non-targets, false alarms less those taken back are at most
     tau n + 2C + 1 and the alarms whose charge was still to come.
     """
     params = Params.from_dict({"preset": "external", "tau": tau, "budget": capacity, "charge": charge})
-    _, entries = play(told, params)
+    _, entries = play(stories, params)
     alarms, negatives = charges(entries)
 
     bound = 2 * capacity + 1 + unforeseen(entries, charge) + ROUNDING
@@ -121,9 +121,11 @@ def test_the_bound_counts_alarms_that_were_mistaken_for_true_ones(
 
 @settings(max_examples=60, deadline=None)
 @given(stories(), st.sampled_from(["fpr", "alarm_rate"]))
-def test_counts_are_those_of_the_last_labels(told: list[Story], control: str) -> None:
+def test_counts_are_those_of_the_last_labels(stories: list[Story], control: str) -> None:
     """Labelled events and errors over the partition's life, however often a label was overruled."""
-    model, entries = play(told, Params.from_dict({"preset": "external", "tau": 0.1, "budget": 5, "control": control}))
+    model, entries = play(
+        stories, Params.from_dict({"preset": "external", "tau": 0.1, "budget": 5, "control": control})
+    )
     last = {entry.k: entry for entry in entries if entry.op != Op.SCORE}
     alarms = {y: sum(entry.alarm for entry in last.values() if entry.y == y) for y in (1, -1)}
     labelled = {y: sum(entry.y == y for entry in last.values()) for y in (1, -1)}

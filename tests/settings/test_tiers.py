@@ -45,7 +45,7 @@ def test_environment_and_command_line_set_a_rate_of_a_tier(tmp_path: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "reason"),
     [
         ({"tiers": [0.1, 0.2]}, "is not a mapping of names to rates"),
         ({"tiers": 0.1}, "is not a mapping of names to rates"),
@@ -59,9 +59,9 @@ def test_environment_and_command_line_set_a_rate_of_a_tier(tmp_path: Any) -> Non
         ({"tiers": TIERS, "preset": "paper"}, "preset paper has one fixed threshold"),
     ],
 )
-def test_what_is_refused_says_why(fields: dict[str, Any], told: str) -> None:
+def test_what_is_refused_says_why(fields: dict[str, Any], reason: str) -> None:
     """One sentence each, naming the setting."""
-    assert any(told in problem and "model" in problem for problem in problems(model(**fields))), problems(
+    assert any(reason in problem and "model" in problem for problem in problems(model(**fields))), problems(
         model(**fields)
     )
 

@@ -8,7 +8,7 @@ from npstream.errors import Fatal, Retryable
 from npstream.worker import Worker
 from tests.simulation.clock import Clock
 from tests.simulation.cluster import Cluster
-from tests.simulation.requests import Answer, Requests, Undisturbed
+from tests.simulation.requests import Requests, Result, Undisturbed
 from tests.simulation.schedule import Fault, Kind
 
 Met = tuple[Kind, str]
@@ -37,7 +37,7 @@ class Disturbed:
     def is_alive(self) -> bool:
         return not self.is_dead and not self._is_stopped
 
-    def make(self, point: str, effect: Callable[[], Answer]) -> Answer:
+    def make(self, point: str, effect: Callable[[], Result]) -> Result:
         fault = self._due(point)
         kind = fault and fault.kind
         if kind is Kind.FAILS:

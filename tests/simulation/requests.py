@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from npstream.errors import Retryable
 from tests.simulation.cluster import Cluster
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 POINTS = (
     *("open", "join", "group", "release", "fetch", "labels"),
@@ -33,7 +33,7 @@ class Requests(Protocol):
     def is_alive(self) -> bool:
         """Whether the process sends heartbeats now."""
 
-    def make(self, point: str, effect: Callable[[], Answer]) -> Answer:
+    def make(self, point: str, effect: Callable[[], Result]) -> Result:
         """Have the cluster do this."""
 
 
@@ -49,7 +49,7 @@ class Undisturbed:
     def is_alive(self) -> bool:
         return True
 
-    def make(self, point: str, effect: Callable[[], Answer]) -> Answer:
+    def make(self, point: str, effect: Callable[[], Result]) -> Result:
         deadline = self._cluster.clock() + _PATIENCE_S
         while self._cluster.is_down:
             if self._cluster.clock() > deadline:

@@ -80,7 +80,7 @@ class Leave:
     worker: int
 
     def __str__(self) -> str:
-        return f"worker {self.worker} is told to stop"
+        return f"worker {self.worker} is asked to stop"
 
 
 @dataclass(frozen=True, slots=True)

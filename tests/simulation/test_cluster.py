@@ -15,7 +15,7 @@ from tests.simulation.broker import SimulatedBroker
 from tests.simulation.clock import Seconds
 from tests.simulation.cluster import SESSION_TIMEOUT_S, TRANSACTION_TIMEOUT_S, Cluster
 from tests.simulation.place import SimulatedPlace
-from tests.simulation.requests import Answer, Undisturbed
+from tests.simulation.requests import Result, Undisturbed
 from tests.stage.places import topics_of
 
 
@@ -36,7 +36,7 @@ class Fragile(Undisturbed):
     def is_alive(self) -> bool:
         return not self.is_dead and not self.is_stopped
 
-    def make(self, point: str, effect: Callable[[], Answer]) -> Answer:
+    def make(self, point: str, effect: Callable[[], Result]) -> Result:
         self.made += 1
         now = self.made == self.killed_at
         if now and not self.after:
