@@ -19,6 +19,8 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BIN := .venv/bin
+# The brokers' version, for whatever runs on them.
+export NPSTREAM_TEST_KAFKA_VERSION = $(KAFKA)
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
@@ -47,9 +49,11 @@ lint: $(STAMP)
 kafka: jars
 	$(BIN)/python -m tests.broker --port $(or $(PORT),9092)
 
-# Kills and stops workers and the broker at every named point; SEED=, MINUTES=.
+# Kills and stops workers and brokers at every named point; SEED=, MINUTES=. BROKERS=3: on three that replicate.
+# STORY=outage: all brokers away for a minute; STORY=rolling: each broker restarted in turn. KAFKA=3.9.1: that version.
 failover: jars
-	$(BIN)/python -m tests.system --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5)
+	$(BIN)/python -m tests.system $(STORY) --brokers $(or $(BROKERS),1) --seed $(or $(SEED),1) \
+	  --minutes $(or $(MINUTES),5)
 
 # Each schedule must end with the decisions of an undisturbed run; one that does not is cut down and printed.
 simulate: compiled

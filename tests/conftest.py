@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import selection
-from tests.broker import JarKafka, Kafka, StartKafka, local_jars, provide_kafka
+from tests.broker import Cluster, JarKafka, Kafka, StartKafka, local_jars, provide_kafka
 from tests.fetching import Missing
 from tests.registry import Registry, RegistryServer, StartRegistry, local_server, provide_registry
 
@@ -124,6 +124,17 @@ def start_kafka(kafka_jars: Path, tmp_path: Path) -> Iterator[StartKafka]:
 def private_kafka(start_kafka: StartKafka) -> JarKafka:
     """A broker of the test's own, which it may stop, kill and start again."""
     return start_kafka()
+
+
+@pytest.fixture
+def three_brokers(kafka_jars: Path, tmp_path: Path) -> Iterator[Cluster]:
+    """Three brokers of the test's own, which replicate: it may stop, kill and start each of them."""
+    cluster = Cluster.of_three(kafka_jars, tmp_path / "kafka")
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.close()
 
 
 @pytest.fixture(scope="session")

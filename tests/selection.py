@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-BROKER_FIXTURES = {"kafka", "private_kafka", "start_kafka", "kafka_jars"}
+BROKER_FIXTURES = {"kafka", "private_kafka", "three_brokers", "start_kafka", "kafka_jars"}
 REGISTRY_FIXTURES = {"registry", "start_registry"}
 
 _LEFT_OUT_BY_QUICK = ("kafka", "browser", "slow", "deploy/")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.broker.jars import VERSION
-from tests.broker.properties import COMMON, free_ports, listener_properties
+from tests.broker.properties import COMMON, Node, free_ports, listener_properties
 from tests.broker.readiness import wait_ready
 
 IMAGE = f"apache/kafka:{VERSION}"
@@ -25,9 +25,10 @@ class DockerKafka:
     def __init__(self) -> None:
         from testcontainers.core.container import DockerContainer
 
-        ports = {"PLAINTEXT": free_ports(1)[0], "CONTROLLER": 9093}
+        node = Node(controllers={1: 9093})
+        ports = {"PLAINTEXT": free_ports(1)[0], "CONTROLLER": node.port}
         self.bootstrap = f"127.0.0.1:{ports['PLAINTEXT']}"
-        settings = {**COMMON, **listener_properties(ports, {}, bind="0.0.0.0")}
+        settings = {**COMMON, **node.properties(), **listener_properties(ports, {}, bind="0.0.0.0")}
         self._container = DockerContainer(IMAGE).with_envs(**{_variable(name): settings[name] for name in settings})
         # with_bind_ports would publish on every interface.
         self._container.ports[f"{ports['PLAINTEXT']}/tcp"] = ("127.0.0.1", ports["PLAINTEXT"])  # type: ignore[assignment]

@@ -1,20 +1,18 @@
 """One Kafka broker run from jars with the local Java: the one that a test may kill."""
 
 import atexit
-import base64
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from tests.broker.properties import COMMON, HOST, free_ports, listener_properties
+from tests.broker.properties import COMMON, HOST, Node, free_ports, listener_properties
 from tests.broker.readiness import wait_ready
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -24,6 +22,8 @@ _TIED = (
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
     "os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execvp(sys.argv[2], sys.argv[2:])"
 )
+
+_LAUNCH_S = 30.0
 
 # The kernel watches the thread that forked, not the process: fork from one that lives as long as we do.
 _launcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kafka-launcher")
@@ -35,6 +35,7 @@ class JarKafka:
     `listeners` opens further listeners (name to security protocol, for example
     `{"SECURE": "SASL_PLAINTEXT"}`), reached at `address(name)`. `properties`
     are added to or replace the server properties. The plain listener stays.
+    `node` is its place in a cluster; see `tests.broker.cluster`.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class JarKafka:
         port: int | None = None,
         listeners: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
+        node: Node | None = None,
+        heap_mb: int = 512,
     ) -> None:
         self.log = directory / "server.log"
         self.start_s = 0.0
@@ -52,10 +55,14 @@ class JarKafka:
         self._data = directory / "data"
         self._file = directory / "server.properties"
         self._protocols = dict(listeners or {})
-        names = ("PLAINTEXT", "CONTROLLER", *self._protocols)
+        self._node = node or Node()
+        names = ("PLAINTEXT", *self._protocols)
         self._ports = dict(zip(names, free_ports(len(names)), strict=True)) | ({"PLAINTEXT": port} if port else {})
+        self._ports["CONTROLLER"] = self._node.port
         self._extra = dict(properties or {})
+        self._heap_mb = heap_mb
         self._process: subprocess.Popen[bytes] | None = None
+        self._launched_at = 0.0
 
     @property
     def bootstrap(self) -> str:
@@ -76,15 +83,23 @@ class JarKafka:
 
         Raises `RuntimeError` when the broker exits, `TimeoutError` when it does not respond.
         """
+        self.launch()
+        self.wait_ready(timeout_s)
+
+    def launch(self) -> None:
+        """Start, or start again, and do not wait: of a cluster no node is ready before most of them run."""
         assert not self.running, "the broker is running already"
-        began = time.monotonic()
+        self._launched_at = time.monotonic()
         self._write_properties()
         if not self._data.exists():
             self._format()
-        self._process = _launcher.submit(self._launch).result(timeout=timeout_s)
+        self._process = _launcher.submit(self._launch).result(timeout=_LAUNCH_S)
         atexit.register(self.kill)
+
+    def wait_ready(self, timeout_s: float = 180.0) -> None:
+        """Return when requests are served, after `launch`. Raises as `start` does."""
         wait_ready(self.bootstrap, timeout_s, self._check_alive)
-        self.start_s = time.monotonic() - began
+        self.start_s = time.monotonic() - self._launched_at
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """Shut down in order (SIGTERM), by force when that takes longer than `timeout_s`."""
@@ -125,13 +140,15 @@ class JarKafka:
     def _write_properties(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         listeners = listener_properties(self._ports, self._protocols)
-        settings = {**COMMON, **listeners, "log.dirs": str(self._data), **self._extra}
+        own = {**listeners, **self._node.properties(), "log.dirs": str(self._data)}
+        settings = {**COMMON, **own, **self._extra}
         self._file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     def _format(self) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         with self.log.open("ab") as log:
-            command = self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file))
+            command = self._java(
+                "kafka.tools.StorageTool", "format", "-t", self._node.cluster_id, "-c", str(self._file)
+            )
             done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=60, check=False)
         if done.returncode != 0:
             shutil.rmtree(self._data, ignore_errors=True)
@@ -146,7 +163,7 @@ class JarKafka:
             )
 
     def _java(self, main: str, *arguments: str) -> list[str]:
-        options = ["-Xmx512m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOG_SETTINGS}"]
+        options = [f"-Xmx{self._heap_mb}m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOG_SETTINGS}"]
         return ["java", *options, "-cp", f"{self._jars}/*", main, *arguments]
 
     def _check_alive(self) -> None:

@@ -1,15 +1,17 @@
-"""The settings of a single-node KRaft broker for tests: small, quick to come back, internal topics without replicas."""
+"""The settings of KRaft brokers for tests: small, quick to come back; one alone, or three that replicate."""
 
+import base64
 import socket
+import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from random import SystemRandom
 
 HOST = "127.0.0.1"
 
 COMMON: Mapping[str, str] = {
     "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     # After kill -9 a broker can register again only when its old session has expired: 9 s by default.
@@ -37,6 +39,27 @@ COMMON: Mapping[str, str] = {
 }
 
 
+REPLICATED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "default.replication.factor",
+            "offsets.topic.replication.factor",
+            "transaction.state.log.replication.factor",
+            "share.coordinator.state.topic.replication.factor",
+        ),
+        "3",
+    ),
+    **dict.fromkeys(
+        ("min.insync.replicas", "transaction.state.log.min.isr", "share.coordinator.state.topic.min.isr"), "2"
+    ),
+    # Three brokers on two cores are late now and then, and must not be given up for that.
+    "broker.session.timeout.ms": "4000",
+    "controller.quorum.election.timeout.ms": "2000",
+    "controller.quorum.fetch.timeout.ms": "4000",
+}
+"""Added to those of each of three brokers: what is acknowledged outlives any one of them."""
+
+
 def listener_properties(ports: Mapping[str, int], protocols: Mapping[str, str], bind: str = HOST) -> dict[str, str]:
     """The properties that open `ports` (listener name to port), advertised on the loopback address.
 
@@ -47,7 +70,6 @@ def listener_properties(ports: Mapping[str, int], protocols: Mapping[str, str], 
         "listeners": ",".join(f"{name}://{bind}:{port}" for name, port in ports.items()),
         "advertised.listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in advertised.items()),
         "listener.security.protocol.map": ",".join(f"{name}:{protocols.get(name, 'PLAINTEXT')}" for name in ports),
-        "controller.quorum.voters": f"1@{HOST}:{ports['CONTROLLER']}",
     }
 
 
@@ -69,3 +91,27 @@ def free_ports(count: int) -> list[int]:
             if len(ports) == count:
                 return ports
     raise OSError("no free loopback ports between 20000 and 32000; stop what listens there and try again")
+
+
+def new_cluster_id() -> str:
+    """An id as the storage tool wants it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a broker is in its cluster: its number, and the controller ports of all nodes, by number."""
+
+    number: int = 1
+    controllers: Mapping[int, int] = field(default_factory=lambda: {1: free_ports(1)[0]})
+    cluster_id: str = field(default_factory=new_cluster_id)
+
+    @property
+    def port(self) -> int:
+        """Its own controller port."""
+        return self.controllers[self.number]
+
+    def properties(self) -> dict[str, str]:
+        """Its place among the others."""
+        voters = ",".join(f"{number}@{HOST}:{port}" for number, port in self.controllers.items())
+        return {"node.id": str(self.number), "controller.quorum.voters": voters}

@@ -5,16 +5,18 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.broker import JarKafka, Kafka, StartKafka, create_topics
+from tests.stage import patience
 
 ROOT = Path(__file__).parents[2]
 _TIMEOUT_S = 30.0
@@ -107,6 +109,37 @@ def test_committed_data_survives_kill_and_restart(private_kafka: JarKafka) -> No
     assert read_committed(address, "events") == [b"before"]
     produce_in_transaction(address, "events", [b"after"], commit=True)
     assert read_committed(address, "events") == [b"before", b"after"]
+
+
+def test_a_transaction_whose_time_passed_while_the_broker_was_down_is_ended(private_kafka: JarKafka) -> None:
+    """A broker that loses the markers then, as some versions do, would keep its readers waiting forever."""
+    address = private_kafka.bootstrap
+    create_topics(address, {"events": 1})
+    timeout_ms = 1000
+    producer = Producer(
+        {"bootstrap.servers": address, "transactional.id": "open", "transaction.timeout.ms": timeout_ms, "log_level": 0}
+    )
+    producer.init_transactions(_TIMEOUT_S)
+    producer.begin_transaction()
+    producer.produce("events", b"undecided", partition=0)
+    producer.flush(_TIMEOUT_S)
+
+    private_kafka.kill()
+    time.sleep(1.5 * timeout_ms / 1000)  # being away for so long is the fault
+    private_kafka.start()
+
+    assert read_committed(address, "events") == []
+    patience.wait_until(lambda: stable_end(address, "events") > 1, "the marker of the abort", _TIMEOUT_S)
+    produce_in_transaction(address, "events", [b"later"], commit=True)
+    assert read_committed(address, "events") == [b"later"]
+
+
+def stable_end(bootstrap: str, topic: str) -> int:
+    """Up to where partition 0 can be read."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    place = TopicPartition(topic, 0)
+    asked = admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_COMMITTED)
+    return int(asked[place].result(_TIMEOUT_S).offset)
 
 
 def test_topics_have_the_partitions_and_settings_asked_for(kafka: Kafka, topic_prefix: str) -> None:

@@ -154,10 +154,10 @@ class KafkaPlace:
         Admin(self.config(), QUIET).prepare(quick)
         return self
 
-    def create_plain(self, partitions: int) -> "KafkaPlace":
+    def create_plain(self, partitions: int, replication: int = 1) -> "KafkaPlace":
         """As `npstream init` makes the topics, with the compaction that operators get."""
         admin = Admin(self.config(), QUIET)
-        admin.prepare(admin.plan(Wishes(partitions)))
+        admin.prepare(admin.plan(Wishes(partitions, replication)))
         return self
 
     def config(self, worker_name: str = "a", **changes: Any) -> KafkaConfig:

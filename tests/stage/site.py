@@ -47,12 +47,14 @@ class Site:
     config: PartitionConfig = field(default_factory=system_config)
     mutant: str | None = None
     name: str = field(default_factory=lambda: f"site-{uuid.uuid4().hex[:8]}")
+    replication: int = 1
 
     def __post_init__(self) -> None:
         labels = None if self.config.label_topic is None else self.config.label_topic.name
         self.topics = replace(topics_of(f"{self.name}."), labels=labels)
         self.group = f"{self.name}.group"
-        self.place = KafkaPlace(self.bootstrap, self.topics, self.group, client=PATIENT).create_plain(self.partitions)
+        self.place = KafkaPlace(self.bootstrap, self.topics, self.group, client=PATIENT)
+        self.place.create_plain(self.partitions, self.replication)
         self.log: KafkaLog = self.place.log()
         self.commands: list[WorkerCommand] = []
         self.workers: list[WorkerProcess] = []

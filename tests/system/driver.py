@@ -2,10 +2,11 @@
 
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
-from tests.broker import JarKafka
+from tests.broker import Cluster
 from tests.stage.patience import TURN_S
 from tests.stage.process import WorkerProcess
 from tests.stage.site import Site
@@ -87,10 +88,41 @@ class Patient:
 
 @dataclass(frozen=True, slots=True)
 class BrokerFault:
-    """kill -9 of the broker when this much is fed, and how long it stays away."""
+    """The end of a broker when this much is fed, by kill -9 or in order, and how long it stays away."""
 
     at_fraction: float
     away_s: float = 0.0
+    kill: bool = True
+
+
+class Breakage:
+    """The faults of a cluster, in turn on each of its brokers; the next one when all hold everything again."""
+
+    def __init__(self, cluster: Cluster, faults: Sequence[BrokerFault], say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._faults = list(enumerate(faults))
+        self._say = say
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="breakage")
+        self._running: Future[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every fault has happened and been survived."""
+        return not self._faults and self._running is None
+
+    def tend(self, fed: float) -> None:
+        """Begin the fault that is due; workers are tended meanwhile. Raises what went wrong with the last one."""
+        if self._running is not None and self._running.done():
+            self._running.result()
+            self._running = None
+        if self._running is None and self._faults and fed >= self._faults[0][1].at_fraction:
+            index, fault = self._faults.pop(0)
+            self._say(f"broker {'killed' if fault.kill else 'stopped'} at {fed:.0%} of the feed")
+            self._running = self._thread.submit(self._cluster.restart, index, kill=fault.kill, away_s=fault.away_s)
+
+    def end(self) -> None:
+        """Wait until no broker is being restarted."""
+        self._thread.shutdown()
 
 
 @dataclass
@@ -100,9 +132,7 @@ class Run:
     site: Site
     feed: Feed
     patients: list[Patient]
-    broker: JarKafka | None = None
-    broker_faults: list[BrokerFault] = field(default_factory=list)
-    say: Callable[[str], None] = lambda line: None
+    breakage: Breakage | None = None
     router: RouterProcess | None = None
 
     def until_decided(self, timeout_s: float) -> None:
@@ -116,7 +146,8 @@ class Run:
                 patient.tend(now)
             if self.router is not None:
                 self.router.tend()
-            self._maybe_break_broker()
+            if self.breakage is not None:
+                self.breakage.tend(self.feed.fraction)
             self.feed.allow(0.15 + 0.8 * self._faults_done())
             if not self._faults_left():
                 self.feed.finish()
@@ -136,16 +167,8 @@ class Run:
 
     def _faults_left(self) -> bool:
         routing = self.router is not None and self.router.faults_left > 0
-        return routing or bool(self.broker_faults) or any(patient.left for patient in self.patients)
-
-    def _maybe_break_broker(self) -> None:
-        if self.broker is None or not self.broker_faults or self.feed.fraction < self.broker_faults[0].at_fraction:
-            return
-        fault = self.broker_faults.pop(0)
-        self.broker.kill()
-        self.say(f"broker killed at {self.feed.fraction:.0%} of the feed")
-        time.sleep(fault.away_s)  # the outage is the fault
-        self.broker.start()
+        breaking = self.breakage is not None and not self.breakage.is_over
+        return routing or breaking or any(patient.left for patient in self.patients)
 
     def _standing(self) -> str:
         left = {patient.worker.spec.worker_name: [str(fault) for fault in patient.left] for patient in self.patients}

@@ -7,10 +7,10 @@ from pathlib import Path
 from random import Random
 from time import monotonic
 
-from tests.broker import JarKafka
+from tests.broker import Cluster
 from tests.stage.site import Site
 from tests.system import routing, verdict
-from tests.system.driver import BrokerFault, Patient, Run
+from tests.system.driver import Breakage, BrokerFault, Patient, Run
 from tests.system.faults import Fault, plan
 from tests.system.feed import Feed
 from tests.system.stream import interleaved, labelled_apart, late_observation, stream, system_config
@@ -45,7 +45,7 @@ class Result:
     equal: int
     fired: tuple[Fault, ...]
     kills_from_outside: int
-    broker_kills: int
+    broker_ends: int
     exits: tuple[int, ...]
     replays: int
     replayed: int
@@ -67,30 +67,32 @@ class Result:
         kills, stops = (sum(fault.action == action for fault in self.fired) for action in ("kill", "stop"))
         return (
             f"seed {self.seed}: {self.equal} records equal the oracle after {kills} kills, {stops} stops, "
-            f"{self.broker_kills} broker kills, {self.kills_from_outside} other kills, {len(self.router_kills)} kills "
+            f"{self.broker_ends} brokers ended, {self.kills_from_outside} other kills, {len(self.router_kills)} kills "
             f"of the router, exits {list(self.exits)}; "
             f"{self.replays} replays of {self.replayed} events verified, {self.aborted} aborted records hidden, "
             f"{self.seconds:.0f} s"
         )
 
 
-def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[str], None] = print) -> Result:
+def run_failover(what: Failover, cluster: Cluster, folder: Path, say: Callable[[str], None] = print) -> Result:
     """Run it to its end. Raises `Different` or `AssertionError` when anything is not as it must be."""
     began = monotonic()
     random = Random(what.seed)
     lives = plan(random, WORKERS, what.holds_s)
     say(f"seed {what.seed}: " + "; ".join(f"w{i} {[[*map(str, life)] for life in own]}" for i, own in enumerate(lives)))
-    site = Site(kafka.bootstrap, folder, PARTITIONS, labelled_apart() if what.label_topic else system_config())
+    config = labelled_apart() if what.label_topic else system_config()
+    site = Site(cluster.bootstrap, folder, PARTITIONS, config, replication=cluster.size)
     events = interleaved([stream(what.events // PARTITIONS, what.seed, p) for p in range(PARTITIONS)])
     label_topic, router, fed = site.topics.labels, None, Counter[tuple[int, bytes]]()
     if what.router:
         label_topic = routing.foreign_topic(site)
         router = routing.RouterProcess(site, label_topic, random)
         events, fed = routing.labels_elsewhere(events, PARTITIONS)
-    feed = Feed(kafka.bootstrap, site.topics.events, events, what.per_second, label_topic)
+    feed = Feed(cluster.bootstrap, site.topics.events, events, what.per_second, label_topic)
     patients = [Patient(site.worker(f"w{i}", batch_max=BATCH_MAX), own) for i, own in enumerate(lives)]
+    breakage = Breakage(cluster, what.broker_faults, say)
     try:
-        Run(site, feed, patients, kafka, list(what.broker_faults), say, router).until_decided(what.timeout_s)
+        Run(site, feed, patients, breakage, router).until_decided(what.timeout_s)
         if router is not None:
             router.wait_copied(site, fed)
         if what.label_topic:
@@ -105,6 +107,7 @@ def run_failover(what: Failover, kafka: JarKafka, folder: Path, say: Callable[[s
         if router is not None:
             router.kill()
         site.close()
+        breakage.end()
 
 
 def _result(
@@ -121,7 +124,7 @@ def _result(
         equal=equal,
         fired=tuple(fault for patient in patients for fault in patient.fired),
         kills_from_outside=sum(patient.kills_from_outside for patient in patients),
-        broker_kills=len(what.broker_faults),
+        broker_ends=len(what.broker_faults),
         exits=tuple(code for patient in patients for code in patient.exits),
         replays=len(replays),
         replayed=sum(replays),

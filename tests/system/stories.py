@@ -6,10 +6,11 @@ says that something was lost, doubled or altered.
 
 import signal
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.broker import JarKafka
+from tests.broker import Cluster
 from tests.stage import patience
 from tests.stage.process import WorkerProcess
 from tests.stage.site import Site
@@ -94,12 +95,41 @@ def killed_while_replaying(bootstrap: str, folder: Path, mutant: str | None = No
         site.close()
 
 
-def outage(kafka: JarKafka, folder: Path, away_s: float) -> None:
-    """The broker is killed in the middle of work and stays away; nobody restarts the workers."""
-    site = Site(kafka.bootstrap, folder, partitions=2)
+def outage(cluster: Cluster, folder: Path, away_s: float) -> int:
+    """All brokers are killed in the middle of work and stay away; nobody restarts the workers.
+
+    Returns how many records equal the oracle's.
+    """
+
+    def break_off(workers: list[WorkerProcess]) -> None:
+        cluster.kill()
+        time.sleep(away_s)  # the outage is the fault
+        assert all(worker.running for worker in workers)
+        cluster.start()
+
+    return _through(cluster, folder, break_off)
+
+
+def broker_restarts(cluster: Cluster, folder: Path, kills: Sequence[bool]) -> int:
+    """Brokers go away and come back one after another, as in a rolling upgrade; nobody restarts the workers.
+
+    `kills` says of each in turn whether it dies by kill -9, or stops in order.
+    Returns how many records equal the oracle's.
+    """
+
+    def one_after_another(workers: list[WorkerProcess]) -> None:
+        for index, kill in enumerate(kills):
+            cluster.restart(index, kill=kill)
+
+    return _through(cluster, folder, one_after_another)
+
+
+def _through(cluster: Cluster, folder: Path, fault: Callable[[list[WorkerProcess]], None]) -> int:
+    """Two workers in the middle of work when something happens to the brokers, and to the end of it."""
+    site = Site(cluster.bootstrap, folder, partitions=2, replication=cluster.size)
     workers = [site.worker("a"), site.worker("b")]
-    feed = Feed(kafka.bootstrap, site.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
-    feed.allow(1.0)
+    feed = Feed(cluster.bootstrap, site.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
+    feed.allow(0.5)  # the rest only drips until the brokers are back
     try:
         for worker in workers:
             worker.start()
@@ -107,15 +137,14 @@ def outage(kafka: JarKafka, folder: Path, away_s: float) -> None:
         pids = [worker.pid for worker in workers]
         feed.start()
         patience.wait_until(lambda: feed.fraction > 0.3, "events under way")
-        kafka.kill()
-        time.sleep(away_s)  # the outage is the fault
-        assert all(worker.running for worker in workers)
-        kafka.start()
+        fault(workers)
         feed.finish()
         feed.join(120)
+        assert not feed.failures, feed.failures[0]
         site.wait_decided()
-        verdict.compare(site)
+        equal = verdict.compare(site)
         assert verdict.pauses(site) == []
         assert [worker.pid for worker in workers] == pids
+        return equal
     finally:
         site.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from npstream.failpoints import NAMES
-from tests.broker import JarKafka
+from tests.broker import Cluster, JarKafka
 from tests.system.failover import Failover, run_failover
 from tests.system.faults import STOP_POINTS
 from tests.system.routing import KILLS
@@ -21,7 +21,7 @@ def test_whatever_dies_the_decisions_are_those_of_an_undisturbed_run(private_kaf
     around offsets and commit, the broker is killed too: decisions and dead letters
     equal the oracle's in key, value, headers and timestamp.
     """
-    result = run_failover(Failover(seed=SEED), private_kafka, tmp_path / "run")
+    result = run_failover(Failover(seed=SEED), Cluster([private_kafka]), tmp_path / "run")
     print(result)
 
     assert result.killed == set(NAMES)
@@ -40,7 +40,7 @@ def test_with_two_topics_the_decisions_are_those_of_a_run_that_follows_their_mer
     those of an undisturbed run that follows the recorded merge, audit proves all of
     them, and every label is learned in the end.
     """
-    result = run_failover(Failover(seed=SEED + 1, label_topic=True), private_kafka, tmp_path / "run")
+    result = run_failover(Failover(seed=SEED + 1, label_topic=True), Cluster([private_kafka]), tmp_path / "run")
     print(result)
 
     assert result.killed == set(NAMES)
@@ -56,7 +56,9 @@ def test_with_a_router_in_between_nothing_is_lost_or_doubled_either(private_kafk
     The same with labels that are written to a foreign topic of fewer partitions, and copied from there by a
     router which is killed at every point that it passes, while workers and broker die as before.
     """
-    result = run_failover(Failover(seed=SEED + 2, label_topic=True, router=True), private_kafka, tmp_path / "run")
+    result = run_failover(
+        Failover(seed=SEED + 2, label_topic=True, router=True), Cluster([private_kafka]), tmp_path / "run"
+    )
     print(result)
 
     assert set(result.router_kills) == set(KILLS)
