@@ -22,8 +22,12 @@ FLAG = {"type": "boolean"}
 MAPPING = {"type": "object"}
 WORDS = {"type": "object", "additionalProperties": {"type": "string"}}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
+NAMED = {"type": "array", "items": {"type": "object", "required": ["name"]}}
 NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 40}
 PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+CPU = {"type": ["string", "number"], "pattern": "^([0-9]+m|[0-9]+([.][0-9]+)?)$", "exclusiveMinimum": 0}
+MEMORY = {"type": "string", "pattern": "^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$"}
+WORKERS = {"type": ["integer", "string"], "minimum": 1, "pattern": "^([1-9][0-9]?|100)%$"}
 DURATION = {"type": "string", "pattern": "^([0-9]+(ms|s|m|h))+$"}
 REAL_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]*)$"
@@ -47,6 +51,9 @@ def or_text(node: dict[str, Any]) -> dict[str, Any]:
     """A number that may come as text: `--set` makes text of every number with a point. Templates check its bounds."""
     kind = node["type"]
     return {**node, "type": [kind, "string"], "pattern": WHOLE_TEXT if kind == "integer" else REAL_TEXT}
+
+
+SHARE = or_text({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
 
 
 def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -74,10 +81,23 @@ OWN = {
     "secrets": {"type": "array", "items": closed({"name": NAME, "secretName": TEXT}, ("name", "secretName"))},
     "files": {"type": "array", "items": closed({"name": NAME, "configMapName": TEXT}, ("name", "configMapName"))},
     "job": closed({"args": {"type": "array", "items": TEXT}}),
-    "resources": closed({"cpu": {"type": ["string", "number"]}, "memory": TEXT}),
+    "resources": closed({"cpu": CPU, "memory": MEMORY}),
     "terminationGracePeriodSeconds": whole(1),
     "startSeconds": whole(30),
     "minReadySeconds": whole(0),
+    "probes": closed(
+        {
+            # One second is too near to what a busy process takes on a busy node.
+            "timeoutSeconds": whole(2),
+            "liveness": closed({"periodSeconds": whole(1), "failureThreshold": whole(1)}),
+            "readiness": closed({"periodSeconds": whole(1), "failureThreshold": whole(1)}),
+        }
+    ),
+    "podDisruptionBudget": closed({"enabled": FLAG, "maxUnavailable": WORKERS}),
+    "check": closed({"enabled": FLAG, "timeoutSeconds": whole(10)}),
+    "podSecurityContext": MAPPING,
+    "securityContext": MAPPING,
+    "workloadAnnotations": WORDS,
     "podAnnotations": WORDS,
     "podLabels": WORDS,
     "nodeSelector": WORDS,
@@ -85,7 +105,12 @@ OWN = {
     "affinity": MAPPING,
     "priorityClassName": TEXT,
     "topologySpreadConstraints": OBJECTS,
-    "env": {"type": "array", "items": {"type": "object", "required": ["name"]}},
+    "env": NAMED,
+    "envFrom": OBJECTS,
+    "extraVolumes": NAMED,
+    "extraVolumeMounts": NAMED,
+    "initContainers": NAMED,
+    "extraContainers": NAMED,
     "autoscaling": closed(
         {
             "enabled": FLAG,
@@ -101,7 +126,22 @@ OWN = {
         {"enabled": FLAG, "from": OBJECTS, "brokerPorts": {"type": "array", "items": PORT}, "brokers": OBJECTS}
     ),
     "monitoring": closed(
-        {"podMonitor": FLAG, "interval": DURATION, "prometheusRule": FLAG, "labels": WORDS, "runbooks": TEXT}
+        {
+            "podMonitor": FLAG,
+            "serviceMonitor": FLAG,
+            "interval": DURATION,
+            "prometheusRule": FLAG,
+            "thresholds": closed(
+                {
+                    **dict.fromkeys(("lateCriticalSeconds", "lateWarningSeconds", "checkpointAgeSeconds"), whole(1)),
+                    **dict.fromkeys(("rebalancesPerHour", "hoursWithoutLabels"), whole(1)),
+                    "fprStandardDeviations": or_text({"type": "number", "exclusiveMinimum": 0}),
+                    **dict.fromkeys(("abortShare", "withheldShare", "labelsLostShare", "deadLetterShare"), SHARE),
+                }
+            ),
+            "labels": WORDS,
+            "runbooks": TEXT,
+        }
     ),
     "dashboard": closed({"enabled": FLAG, "labels": WORDS}),
     "strimzi": closed(

@@ -11,7 +11,8 @@ from tests.deploy.tools import DEPLOY, program, run, said
 
 CHART = DEPLOY / "helm" / "npstream"
 VALUES = Path(__file__).with_name("values")
-VALUE_SETS = ("minimal", "strimzi", "elastic", "everything")
+VALUE_SETS = ("minimal", "strimzi", "elastic", "everything", "production")
+HOOK = "helm.sh/hook"
 RELEASE, NAMESPACE = "fraud", "fraud"
 
 Manifest = dict[str, Any]
@@ -56,6 +57,23 @@ def the(manifests: Sequence[Manifest], *kinds: str) -> Manifest:
     return found
 
 
+def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """What stays: no hooks, which run before an install or for a test of it."""
+    return [manifest for manifest in manifests if HOOK not in manifest["metadata"].get("annotations", {})]
+
+
+def hook(manifests: Sequence[Manifest], moment: str, kind: str) -> Manifest:
+    """The only object of this kind that is there for this moment of a release."""
+    hooks = [manifest for manifest in manifests if moment in hook_moments(manifest)]
+    return the(hooks, kind)
+
+
+def hook_moments(manifest: Manifest) -> list[str]:
+    """When Helm makes the object, if it is a hook."""
+    found: str = manifest["metadata"].get("annotations", {}).get(HOOK, "")
+    return found.split(",")
+
+
 def workload(manifests: Sequence[Manifest]) -> Manifest:
     """The StatefulSet or the Deployment."""
     return the(manifests, "StatefulSet", "Deployment")
@@ -68,15 +86,20 @@ def pod(manifests: Sequence[Manifest]) -> Manifest:
 
 
 def pods(manifests: Sequence[Manifest]) -> list[Manifest]:
-    """The templates of all pods: the workers', and a job's where there is one."""
-    return [manifest["spec"]["template"] for manifest in of_kind(manifests, "StatefulSet", "Deployment", "Job")]
+    """The templates of all pods: the workers', those of jobs, and the pod of `helm test`."""
+    made = [manifest["spec"]["template"] for manifest in of_kind(manifests, "StatefulSet", "Deployment", "Job")]
+    return made + of_kind(manifests, "Pod")
 
 
 def worker(manifests: Sequence[Manifest]) -> Manifest:
-    """The only container."""
-    (container,) = pod(manifests)["containers"]
-    found: Manifest = container
+    """The container that is the worker."""
+    (found,) = [container for container in containers(pod(manifests)) if container["name"] == "worker"]
     return found
+
+
+def containers(pod: Manifest) -> list[Manifest]:
+    """All containers of a pod's spec."""
+    return [*pod.get("initContainers", ()), *pod["containers"]]
 
 
 def lint(values: Path) -> tuple[int, str]:

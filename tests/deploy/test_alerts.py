@@ -1,6 +1,7 @@
 """The alert rules: they load, they fire when they should, and each leads to a runbook."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,8 +90,71 @@ def test_no_runbook_is_left_behind() -> None:
     ("name", "runbooks"), [("strimzi", "https://runbooks.example.org/npstream"), ("everything", "deploy/README.md")]
 )
 def test_the_chart_ships_the_same_rules(name: str, runbooks: str) -> None:
-    """The PrometheusRule holds the rules as tested, but for where the runbooks are."""
+    """The PrometheusRule holds the rules as tested, but for where the runbooks are, when no number is given."""
     groups = chart.the(chart.rendered(name), "PrometheusRule")["spec"]["groups"]
     expected = yaml.safe_load(RULES.read_text().replace("deploy/README.md#", f"{runbooks}#"))["groups"]
 
     assert groups == expected
+
+
+DEFAULTS = yaml.safe_load((chart.CHART / "values.yaml").read_text())["monitoring"]["thresholds"]
+GIVEN = yaml.safe_load((chart.VALUES / "production.yaml").read_text())["monitoring"]["thresholds"]
+ALERT_OF = {
+    "lateCriticalSeconds": ("NpstreamLate", "critical"),
+    "lateWarningSeconds": ("NpstreamLate", "warning"),
+    "checkpointAgeSeconds": ("NpstreamCheckpointOld", "warning"),
+    "abortShare": ("NpstreamAborts", "warning"),
+    "rebalancesPerHour": ("NpstreamRebalances", "warning"),
+    "fprStandardDeviations": ("NpstreamFprAboveTarget", "critical"),
+    "withheldShare": ("NpstreamAlarmsWithheld", "warning"),
+    "hoursWithoutLabels": ("NpstreamNoLabels", "warning"),
+    "labelsLostShare": ("NpstreamLabelsLost", "warning"),
+    "deadLetterShare": ("NpstreamDeadLetters", "warning"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_number_of_the_values_is_that_of_its_alert_alone(name: str) -> None:
+    """Another number changes one rule, there the number alone, and what the rule says of it."""
+    override = [f"monitoring.thresholds.{name}={GIVEN[name]}"]
+    manifests = chart.objects(chart.VALUES / "minimal.yaml", ["monitoring.prometheusRule=true", *override])
+    groups = chart.the(manifests, "PrometheusRule")["spec"]["groups"]
+    changed = [
+        (before, after)
+        for before, after in zip(alerts(), (rule for group in groups for rule in group["rules"]), strict=True)
+        if before != after
+    ]
+
+    ((before, after),) = changed
+    assert (before["alert"], before["labels"]["severity"]) == ALERT_OF[name]
+    assert after["expr"] == with_number(before["expr"], name)
+    assert {"alert", "for"} <= {key for key in before if before[key] == after[key]}
+
+
+def with_number(expression: str, name: str) -> str:
+    """The expression with the given number for the default: the end of a line, or the hours of a range."""
+    before, after = DEFAULTS[name], GIVEN[name]
+    if name == "hoursWithoutLabels":
+        return expression.replace(f"{before}h", f"{after}h")
+    return re.sub(rf"> {before}$", f"> {after}", expression, count=1, flags=re.MULTILINE)
+
+
+def test_what_an_alert_says_of_its_number_is_right() -> None:
+    """The label and the description of a rule follow its number."""
+    groups = chart.the(chart.rendered("production"), "PrometheusRule")["spec"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+
+    assert [rule["labels"]["threshold"] for rule in rules if rule["alert"] == "NpstreamLate"] == ["45s", "15s"]
+    (labels,) = [rule["annotations"] for rule in rules if rule["alert"] == "NpstreamNoLabels"]
+    assert "no label was learned for 24 hours" in labels["description"]
+
+
+def test_prometheus_loads_rules_with_other_numbers(tmp_path: Path) -> None:
+    """What the chart writes is what Prometheus' own check accepts."""
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump(chart.the(chart.rendered("production"), "PrometheusRule")["spec"]))
+
+    done = run(promtool(), "check", "rules", str(path))
+
+    assert done.returncode == 0, said(done)
+    assert f"{len(alerts())} rules found" in done.stdout + done.stderr

@@ -24,7 +24,7 @@ def selectors(manifests: list[chart.Manifest]) -> Iterator[tuple[str, dict[str, 
                 (names,) = spec["podSelector"]["matchExpressions"]
                 workers, _ = names["values"]
                 yield "NetworkPolicy", {**spec["podSelector"]["matchLabels"], names["key"]: workers}
-            case "StatefulSet" | "Deployment" | "PodDisruptionBudget" | "PodMonitor":
+            case "StatefulSet" | "Deployment" | "PodDisruptionBudget" | "PodMonitor" | "ServiceMonitor":
                 yield manifest["kind"], spec["selector"]["matchLabels"]
     for constraint in chart.pod(manifests)["topologySpreadConstraints"]:
         yield "topologySpreadConstraints", constraint["labelSelector"]["matchLabels"]
@@ -48,7 +48,8 @@ def test_names_refer_to_what_is_there(name: str) -> None:
     names = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
     pod, spec = chart.pod(manifests), chart.workload(manifests)["spec"]
 
-    assert {mount["name"] for mount in chart.worker(manifests)["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+    mounted = {mount["name"] for container in pod["containers"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
     own = [volume["configMap"]["name"] for volume in pod["volumes"] if volume["name"] == "settings"]
     assert [("ConfigMap", map_name) in names for map_name in own] == [True]
     if "serviceName" in spec:
@@ -89,18 +90,18 @@ def test_pods_meet_the_restricted_standard(name: str) -> None:
     """Every rule of the Pod Security Standard `restricted` holds, and the root file system is read-only."""
     for template in chart.pods(chart.rendered(name)):
         pod = template["spec"]
-        (container,) = pod["containers"]
-        own = container["securityContext"]
 
         assert pod["securityContext"]["runAsNonRoot"] is True
-        assert pod["securityContext"]["runAsUser"] > 0
+        assert pod["securityContext"].get("runAsUser", 1) > 0
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert own["allowPrivilegeEscalation"] is False
-        assert own["readOnlyRootFilesystem"] is True
-        assert own["capabilities"] == {"drop": ["ALL"]}
-        assert "privileged" not in own
-        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
-        assert all("hostPort" not in port for port in container.get("ports", ()))
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        for container in chart.containers(pod):
+            own = container["securityContext"]
+            assert own["allowPrivilegeEscalation"] is False
+            assert own["readOnlyRootFilesystem"] is True
+            assert own["capabilities"] == {"drop": ["ALL"]}
+            assert "privileged" not in own
+            assert all("hostPort" not in port for port in container.get("ports", ()))
         kinds = {next(key for key in volume if key != "name") for volume in pod["volumes"]}
         assert kinds <= {"configMap", "secret", "emptyDir"}
         assert pod["automountServiceAccountToken"] is False
@@ -121,10 +122,10 @@ def test_only_a_small_tmp_can_be_written(name: str) -> None:
 def test_no_secret_is_in_the_environment(name: str) -> None:
     """Secrets come as files, which are not inherited, printed or dumped as variables are."""
     for template in chart.pods(chart.rendered(name)):
-        (container,) = template["spec"]["containers"]
-
-        assert "envFrom" not in container
-        assert [entry["name"] for entry in container["env"] if "secretKeyRef" in entry.get("valueFrom", {})] == []
+        for container in chart.containers(template["spec"]):
+            assert [source for source in container.get("envFrom", ()) if "secretRef" in source] == []
+            entries = container.get("env", ())
+            assert [entry["name"] for entry in entries if "secretKeyRef" in entry.get("valueFrom", {})] == []
 
 
 @every_value_set
@@ -162,10 +163,10 @@ def test_a_start_has_the_time_that_the_values_say(overrides: list[str], seconds:
 
 @every_value_set
 def test_a_drain_never_waits_for_a_broken_worker(name: str) -> None:
-    """One worker may be away at a time, and one that cannot start does not block a node."""
+    """One worker may be away, or as many as the values say, and one that cannot start does not block a node."""
     budget = chart.the(chart.rendered(name), "PodDisruptionBudget")["spec"]
 
-    assert budget["maxUnavailable"] == 1
+    assert budget["maxUnavailable"] == ("25%" if name == "production" else 1)
     assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 

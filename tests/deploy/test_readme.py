@@ -81,9 +81,9 @@ def test_its_helm_commands_work(command: list[str], tmp_path: Path) -> None:
     assert done.returncode == 0, said(done)
     manifests = [document for document in yaml.safe_load_all(done.stdout) if document]
     for path, value in re.findall(r"settings\.([\w.]+)=(\S+)", " ".join(arguments)):
-        (settings,) = [m["data"]["settings.yaml"] for m in manifests if "settings.yaml" in m.get("data", {})]
+        found = [m["data"]["settings.yaml"] for m in manifests if "settings.yaml" in m.get("data", {})]
         section, key = path.split(".")
-        assert yaml.safe_load(settings)[section][key] == yaml.safe_load(value)
+        assert [yaml.safe_load(settings)[section][key] for settings in found] == [yaml.safe_load(value)] * 2
 
 
 def test_its_runbook_says_how_to_lower_tau() -> None:

@@ -100,6 +100,27 @@ PAIRS = [
         "settings.events.registry.url: write no login",
         id="login-in-the-registry-address",
     ),
+    pytest.param(
+        "minimal",
+        ["resources.memory=64Mi"],
+        "resources.memory: 64Mi is less than a worker takes",
+        id="too-little-memory",
+    ),
+    pytest.param(
+        "minimal", ["resources.memory=0.2G"], "resources.memory: 0.2G is less", id="too-little-in-other-units"
+    ),
+    pytest.param(
+        "minimal",
+        ["monitoring.podMonitor=true", "monitoring.serviceMonitor=true"],
+        "would scrape every worker twice",
+        id="scraped-twice",
+    ),
+    pytest.param(
+        "minimal",
+        ["monitoring.thresholds.abortShare=1.5"],
+        "monitoring.thresholds.abortShare: 1.5 must be below 1",
+        id="more-aborts-than-all",
+    ),
     pytest.param("strimzi", ["strimzi.cluster="], "strimzi.cluster: missing", id="no-cluster"),
     pytest.param(
         "strimzi",
@@ -122,6 +143,14 @@ WRONG_VALUES = [
     pytest.param("settings.http=false", "http", id="no-probes"),
     pytest.param("autoscaling.minReplicas=0", "minReplicas", id="scaled-to-zero"),
     pytest.param("replica=3", "replica", id="unknown-value"),
+    pytest.param("resources.memory=lots", "resources.memory", id="no-quantity"),
+    pytest.param("resources.cpu=0", "resources.cpu", id="no-processor"),
+    pytest.param("podDisruptionBudget.maxUnavailable=0", "maxUnavailable", id="never-drained"),
+    pytest.param("podDisruptionBudget.maxUnavailable=120%", "maxUnavailable", id="more-than-all"),
+    pytest.param("probes.timeoutSeconds=1", "timeoutSeconds", id="no-time-for-a-probe"),
+    pytest.param("monitoring.thresholds.lateSeconds=5", "lateSeconds", id="unknown-threshold"),
+    pytest.param("monitoring.thresholds.hoursWithoutLabels=0", "hoursWithoutLabels", id="no-hours"),
+    pytest.param("extraVolumes[0].emptyDir.sizeLimit=1Mi", "name", id="volume-without-a-name"),
 ]
 
 

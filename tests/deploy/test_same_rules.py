@@ -172,7 +172,7 @@ def test_a_large_seed_is_exact_or_refused(seed: int | str, expected: int | None,
 
 def settings_of(manifests: list[chart.Manifest]) -> dict[str, Any]:
     """The settings in the rendered ConfigMap."""
-    (found,) = [m for m in chart.of_kind(manifests, "ConfigMap") if "settings.yaml" in m["data"]]
+    (found,) = [m for m in chart.of_kind(chart.installed(manifests), "ConfigMap") if "settings.yaml" in m["data"]]
     settings: dict[str, Any] = yaml.safe_load(found["data"]["settings.yaml"])
     return settings
 

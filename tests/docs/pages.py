@@ -8,7 +8,7 @@ README = ROOT / "README.md"
 PAGES = [
     README,
     *sorted((ROOT / "config").glob("*.md")),
-    *sorted((ROOT / "deploy").glob("*.md")),
+    *sorted((ROOT / "deploy").rglob("*.md")),
     *sorted((ROOT / "npstream").rglob("*.md")),
     ROOT / "tests" / "README.md",
 ]

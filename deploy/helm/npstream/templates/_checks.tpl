@@ -1,6 +1,6 @@
 {{- /* Refuse values that cannot work, all at once, each with what to do. What one value may be is for values.schema.json. */ -}}
 {{- define "npstream.checks" -}}
-{{- $found := print (include "npstream.workerProblems" .) (include "npstream.timeoutProblems" .) (include "npstream.settingsProblems" .) (include "npstream.podProblems" .) (include "npstream.secretProblems" .) (include "npstream.strimziProblems" .) -}}
+{{- $found := print (include "npstream.workerProblems" .) (include "npstream.timeoutProblems" .) (include "npstream.settingsProblems" .) (include "npstream.podProblems" .) (include "npstream.secretProblems" .) (include "npstream.strimziProblems" .) (include "npstream.monitoringProblems" .) (include "npstream.clusterProblems" .) -}}
 {{- if $found -}}
 {{- fail (print "these values cannot be used:" $found) -}}
 {{- end -}}
@@ -65,6 +65,10 @@
 {{- /* Settings that are fine for a worker and not for one in a pod. */ -}}
 {{- define "npstream.podProblems" -}}
 {{- $settings := .Values.settings -}}
+{{- $least := 268435456.0 -}}
+{{- if lt (include "npstream.bytes" .Values.resources.memory | float64) $least }}
+- resources.memory: {{ .Values.resources.memory }} is less than a worker takes before its first partition; give 256Mi or more, see `Memory` in deploy/README.md
+{{- end -}}
 {{- if eq (int64 (include "npstream.facts" . | fromYaml).port) 0 }}
 - settings.http.port: 0 takes any free port, which no probe would find; give a number
 {{- end -}}
@@ -96,6 +100,44 @@
 {{- end -}}
 {{- if and (eq $strimzi.user.authentication "tls") (not (dig "cert_file" nil $security)) }}
 - strimzi.user.authentication: tls needs settings.kafka.security.cert_file and key_file
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A quantity of memory as a number of bytes; what it may look like is for values.schema.json. */ -}}
+{{- define "npstream.bytes" -}}
+{{- $units := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (get $units (regexFind "[a-zA-Z]*$" .)) -}}
+{{- end -}}
+
+{{- define "npstream.monitoringProblems" -}}
+{{- $monitoring := .Values.monitoring -}}
+{{- if and $monitoring.podMonitor $monitoring.serviceMonitor }}
+- monitoring: podMonitor and serviceMonitor would scrape every worker twice; turn one off
+{{- end -}}
+{{- range $name, $given := $monitoring.thresholds -}}
+{{- if kindIs "string" $given -}}
+{{- $limits := ternary (dict "exclusiveMinimum" 0 "exclusiveMaximum" 1) (dict "exclusiveMinimum" 0) (hasSuffix "Share" $name) -}}
+{{- include "npstream.boundProblems" (dict "path" (print "monitoring.thresholds." $name) "value" $given "limits" $limits) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Operators whose resources are asked for and that the cluster does not have. Only a cluster has API services. */ -}}
+{{- define "npstream.clusterProblems" -}}
+{{- $v := .Values -}}
+{{- $apis := .Capabilities.APIVersions -}}
+{{- if $apis.Has "apiregistration.k8s.io/v1" -}}
+{{- range list
+  (list $v.monitoring.podMonitor "monitoring.podMonitor" "monitoring.coreos.com/v1/PodMonitor" "the Prometheus operator")
+  (list $v.monitoring.serviceMonitor "monitoring.serviceMonitor" "monitoring.coreos.com/v1/ServiceMonitor" "the Prometheus operator")
+  (list $v.monitoring.prometheusRule "monitoring.prometheusRule" "monitoring.coreos.com/v1/PrometheusRule" "the Prometheus operator")
+  (list $v.autoscaling.enabled "autoscaling.enabled" "keda.sh/v1alpha1/ScaledObject" "KEDA")
+  (list $v.strimzi.enabled "strimzi.enabled" "kafka.strimzi.io/v1/KafkaTopic" "Strimzi 0.49 or newer")
+-}}
+{{- if and (index . 0) (not ($apis.Has (index . 2))) }}
+- {{ index . 1 }}: this cluster has no {{ index . 2 }}; install {{ index . 3 }} first, or turn it off
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -18,7 +18,7 @@ spec:
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
-  {{- include "npstream.podCommon" . | nindent 2 }}
+  {{- include "npstream.podCommon" (dict "root" .) | nindent 2 }}
   containers:
     - name: worker
       args: [run, --config, /etc/npstream/settings.yaml]
@@ -31,21 +31,24 @@ spec:
       startupProbe:
         httpGet: {path: /startz, port: http}
         periodSeconds: 5
-        timeoutSeconds: 3
+        timeoutSeconds: {{ .Values.probes.timeoutSeconds | int64 }}
         failureThreshold: {{ divf .Values.startSeconds 5 | ceil | int64 }}
       # Alive means that the loop turns, brokers or not.
       livenessProbe:
         httpGet: {path: /livez, port: http}
-        periodSeconds: 10
-        timeoutSeconds: 3
-        failureThreshold: 3
+        periodSeconds: {{ .Values.probes.liveness.periodSeconds | int64 }}
+        timeoutSeconds: {{ .Values.probes.timeoutSeconds | int64 }}
+        failureThreshold: {{ .Values.probes.liveness.failureThreshold | int64 }}
       # Ready means that the partitions are restored; it only paces rollouts.
       readinessProbe:
         httpGet: {path: /readyz, port: http}
-        periodSeconds: 5
-        timeoutSeconds: 3
-        failureThreshold: 2
+        periodSeconds: {{ .Values.probes.readiness.periodSeconds | int64 }}
+        timeoutSeconds: {{ .Values.probes.timeoutSeconds | int64 }}
+        failureThreshold: {{ .Values.probes.readiness.failureThreshold | int64 }}
       {{- include "npstream.container" . | nindent 6 }}
+    {{- with .Values.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}

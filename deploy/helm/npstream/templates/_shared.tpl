@@ -1,20 +1,22 @@
-{{- /* What the worker and a job of the same settings have in common; meets PodSecurity `restricted`. */ -}}
+{{- /*
+What the worker and its jobs have in common; as the values are, it meets PodSecurity `restricted`. With `before`, for a pod
+that runs before the release is installed: there is no account of its own yet, and what is missing is for the command in it
+to report, since a pod would wait for it forever.
+*/ -}}
 {{- define "npstream.podCommon" -}}
-serviceAccountName: {{ include "npstream.serviceAccount" . | quote }}
+{{- $before := .before | default false -}}
+{{- with .root -}}
+serviceAccountName: {{ ternary (default "default" .Values.serviceAccount.name) (include "npstream.serviceAccount" .) $before | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with include "npstream.podSecurityContext" . | fromYaml }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile:
-    type: RuntimeDefault
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -23,25 +25,48 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with .Values.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 volumes:
   - name: settings
     configMap:
-      name: {{ include "npstream.fullname" . | quote }}
+      name: {{ print (include "npstream.fullname" .) (ternary "-check" "" $before) | quote }}
   {{- range .Values.secrets }}
   - name: "secret-{{ .name }}"
     secret:
       secretName: {{ .secretName | quote }}
       # Readable by the worker's group, written by nobody.
       defaultMode: 0440
+      {{- if $before }}
+      optional: true
+      {{- end }}
   {{- end }}
   {{- range .Values.files }}
   - name: "file-{{ .name }}"
     configMap:
       name: {{ .configMapName | quote }}
+      {{- if $before }}
+      optional: true
+      {{- end }}
   {{- end }}
   - name: tmp
     emptyDir:
       sizeLimit: 128Mi
+  {{- with .Values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* OpenShift gives every namespace users and groups of its own and refuses pods that name others. */ -}}
+{{- define "npstream.podSecurityContext" -}}
+{{- $given := .Values.podSecurityContext -}}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" -}}
+{{- $given = omit $given "runAsUser" "runAsGroup" "fsGroup" -}}
+{{- end -}}
+{{- toYaml $given -}}
 {{- end -}}
 
 {{- define "npstream.container" -}}
@@ -63,18 +88,22 @@ env:
   {{- with .Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- with .Values.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+# The last lines of the log say why it ended, also in `kubectl describe pod`.
+terminationMessagePolicy: FallbackToLogsOnError
 resources:
   requests:
     cpu: {{ .Values.resources.cpu | quote }}
     memory: {{ .Values.resources.memory | quote }}
   limits:
     memory: {{ .Values.resources.memory | quote }}
+{{- with .Values.securityContext }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  runAsNonRoot: true
-  capabilities:
-    drop: [ALL]
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 volumeMounts:
   - name: settings
     mountPath: /etc/npstream/settings.yaml
@@ -92,4 +121,7 @@ volumeMounts:
   {{- end }}
   - name: tmp
     mountPath: /tmp
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
