@@ -117,7 +117,10 @@ class KafkaLog:
     def _until_ends(
         self, consumer: Consumer, ranges: Mapping[Place, tuple[int, int]]
     ) -> Iterator[tuple[Place, Record | StateCorrupt]]:
-        """Records up to each end. The stable end lies at or beyond any end asked for, so it always comes."""
+        """Records up to each end. The stable end lies at or beyond any end asked for, so it always comes.
+
+        A broker that has just become the leader may report an earlier one for a moment: more will come behind that.
+        """
         left, heard = dict(ranges), time.monotonic()
         while left:
             messages = consumer.consume(_PAGE, 0.05)
@@ -131,7 +134,8 @@ class KafkaLog:
                     if record.offset < end:
                         yield place, record
                 elif error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    left.pop(place, None)
+                    if place in left and (message.offset() or 0) >= left[place][1]:
+                        del left[place]
                 elif error is not None and place in left and speaks_of_partition(error):
                     yield place, read_problem(error, message.topic() or "", place[1], left.pop(place)[0])
                 elif error is not None and not is_passing(error):

@@ -95,6 +95,9 @@ class Router:
         if new:
             try:
                 found = self._consumer.committed(new, timeout=self._config.stable_wait_s)
+                for place in found:
+                    if place.error is not None:  # not the same as having no place: it would begin again
+                        raise KafkaException(place.error)
                 starts = [
                     TopicPartition(
                         place.topic, place.partition, place.offset if place.offset >= 0 else OFFSET_BEGINNING
