@@ -32,7 +32,10 @@ class Event(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was found before learning; `depth` is how many tiers an alarm reached, the widest first."""
+    """What was found before learning; `depth` is how many tiers an alarm reached, the widest first.
+
+    `moved` is what each column added to the score of an alarm that is decided now, else None.
+    """
 
     decision: int
     reason: str
@@ -42,6 +45,7 @@ class Row(NamedTuple):
     fpr: float
     t: int
     depth: int
+    moved: Vector | None = None
 
 
 # ------------------------------------------------------------------ random numbers
@@ -405,6 +409,17 @@ class Tables:
     def score(self, x: Vector) -> float:
         return float(sum(float(table[i]) for table, i in zip(self.cells, self.chosen(x), strict=False)))
 
+    def moved(self, x: Vector) -> Vector:
+        """The same sum, by column: a fern's cell in fifths."""
+        found = np.zeros(self.params.d)
+        cells = [float(table[i]) for table, i in zip(self.cells, self.chosen(x), strict=False)]
+        for column, cell in zip(self.columns, cells, strict=False):
+            found[column] += cell
+        for f, cell in enumerate(cells[self.params.d :]):
+            for b in range(5):
+                found[self.columns[self.column[b, f]]] += cell / 5
+        return found
+
     def learn(self, x: Vector, g: float, eta: float) -> None:
         """Adagrad on the selected cells."""
         for table, acc, i in zip(self.cells, self.acc, self.chosen(x), strict=False):
@@ -484,7 +499,9 @@ class Naive:
         elif event.place is not None:
             self.warm[event.place] = warm
         self.keep_account(event, depth, warm)
-        row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t, depth)
+        asked = depth > 0 and event.op in (SCORE, SCORE_LEARN) and self.params.preset != "external"
+        moved = self.moved(event.x) if asked else None
+        row = Row(decision, reason, f, gate.q, self.gamma, gate.fpr, self.t, depth, moved)
         if event.op in (SCORE, SCORE_LEARN):
             for tier, why in zip(self.gates, reasons, strict=False):
                 tier.held += why == "warmup"
@@ -616,6 +633,17 @@ class Naive:
         angle = self.alpha @ self.transform(x)
         network = self.scale * float(self.wc @ np.cos(angle) + self.ws @ np.sin(angle))
         return network, self.tables.score(x) if self.params.preset == "plus" else 0.0
+
+    def moved(self, x: Vector) -> Vector:
+        """What each column adds: slope of the network times its value, its own cell, a fifth of a cell per fern bit."""
+        z = self.transform(x)
+        angle = self.alpha @ z
+        slope = self.scale * (self.alpha.T @ (self.ws * np.cos(angle) - self.wc * np.sin(angle)))
+        found = np.zeros(self.params.d)
+        found[self.numbers] = slope * z
+        if self.params.preset == "plus":
+            found += self.tables.moved(x)
+        return found
 
     @property
     def scale(self) -> float:

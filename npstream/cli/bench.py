@@ -11,13 +11,14 @@ from npstream.cli.output import echo_json
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure this machine: the compiled kernel, the decoder, a state saved and restored, and a worker on a broker.
+    """Measure this machine: kernel, decoder, a state saved and restored, reasons, and a worker on a broker.
 
     \b
     Examples:
       npstream bench kernel
       npstream bench decode
       npstream bench snapshot
+      npstream bench reasons
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -78,6 +79,25 @@ def snapshot(rounds: int, as_json: bool) -> None:
 
     rows = bench_snapshots(rounds=rounds)
     echo_json(rows) if as_json else _print(rows)
+
+
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench reasons --json
+
+\b
+Exit codes: 0 measured; 2 wrong options."""
+)
+@click.option("--events", type=click.IntRange(1000), default=50_000, show_default=True, help="Events of one round.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds; the best of each batch.")
+@json_option
+def reasons(events: int, rounds: int, as_json: bool) -> None:
+    """What `decisions.reasons: 3` costs when 1% of the events are alarms."""
+    from npstream.bench.reasons import bench_reasons
+
+    row = bench_reasons(events=events, rounds=rounds)
+    echo_json(row) if as_json else _print([row])
 
 
 @bench.command(

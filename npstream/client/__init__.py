@@ -17,9 +17,10 @@ features, and reads them back, in JSON or in Avro.
 
 from npstream.client.events import Events, NamedEvent
 from npstream.client.messages import Message, event, input_offset, label, partition_for, read_decision
-from npstream.codec.decisions import Decision
+from npstream.codec.decisions import Contribution, Decision
 
 __all__ = [
+    "Contribution",
     "Decision",
     "Events",
     "Message",

@@ -7,6 +7,7 @@ with a sign is published as text.
 
 import struct
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import orjson
@@ -35,6 +36,9 @@ def avro_schema(reasons: Sequence[str]) -> str:
     fields: list[dict[str, object]] = [{"name": name, "type": kind} for name, kind in types.items()]
     fields.append({"name": "review_probability", "type": _MAYBE_NUMBER, "default": None})
     fields.append({"name": "tier", "type": ["null", "string"], "default": None})
+    shares = [{"name": "feature", "type": "string"}, {"name": "contribution", "type": "double"}]
+    listed = {"type": "array", "items": {"type": "record", "name": "Contribution", "fields": shares}}
+    fields.append({"name": "reasons", "type": listed, "default": []})
     return orjson.dumps({"type": "record", "name": "Decision", "namespace": "npstream", "fields": fields}).decode()
 
 
@@ -56,10 +60,21 @@ def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
     reviewed = columns.reviewed
     tiers = [b"\0", *(b"\2" + _text(name) for name in columns.tiers)]
     reached = [tiers[depth if columns.tiers else 0] for depth in columns.depth.tolist()]
+    behind = zip(reached, _reasons(columns), strict=True)
+    ends = [asks[row in reviewed] + tier + reasons for row, (tier, reasons) in enumerate(behind)]
     return [
-        b"".join((frame, avro_id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model, asks[row in reviewed], tier))
-        for row, ((i, d, r, s, h, g, f, n), tier) in enumerate(zip(rows, reached, strict=True))
+        b"".join((frame, avro_id(i), _long(d), _long(r), s, h, tau, g, f, _long(n), model, end))
+        for (i, d, r, s, h, g, f, n), end in zip(rows, ends, strict=True)
     ]
+
+
+def _reasons(columns: DecisionColumns) -> list[bytes]:
+    """An array of as many items as there are, and its end; the end alone where there are none."""
+    found = [b"\0"] * len(columns.ids)
+    for row in columns.with_reasons():
+        items = [_text(feature) + struct.pack("<d", moved) for feature, moved in columns.reasons(row)]
+        found[row] = b"".join((_long(len(items)), *items, b"\0"))
+    return found
 
 
 def _numbers(column: Floats) -> Iterator[bytes]:
@@ -92,11 +107,11 @@ def _long(number: int) -> bytes:
     return bytes(found)
 
 
-def decode_fields(value: bytes) -> dict[str, EventId | float | None]:
+def decode_fields(value: bytes) -> dict[str, Any]:
     """The fields of one decision, the reason by its number. Raises ValueError when the bytes are not one."""
     try:
         source = _Source(value, at=5)
-        found = {
+        found: dict[str, Any] = {
             "id": source.text() if source.long() == 0 else source.long(),
             "decision": source.long(),
             "reason": source.long(),
@@ -113,6 +128,9 @@ def decode_fields(value: bytes) -> dict[str, EventId | float | None]:
             found |= {"review": True, "review_probability": review}
         if source.long():
             found["tier"] = source.text()
+        reasons = source.reasons()
+        if reasons:
+            found["reasons"] = reasons
     except (IndexError, struct.error, UnicodeDecodeError):
         raise ValueError("the bytes end too soon, or are not those of the schema") from None
     if source.at != len(value):
@@ -149,6 +167,14 @@ class _Source:
         (number,) = struct.unpack_from("<d", self._value, self.at)
         self.at += 8
         return float(number)
+
+    def reasons(self) -> list[dict[str, str | float]]:
+        found: list[dict[str, str | float]] = []
+        while (items := self.long()) > 0:
+            found += [{"feature": self.text(), "contribution": self.double()} for _ in range(items)]
+        if items < 0:
+            raise ValueError("reasons in blocks with sizes, as npstream never writes them")
+        return found
 
     def maybe(self) -> float | None:
         return self.double() if self.long() else None

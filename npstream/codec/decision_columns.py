@@ -16,6 +16,8 @@ class DecisionColumns(NamedTuple):
     `reason` is the model's number for it. NaN and infinity are published as null.
     The rows in `reviewed` ask for a review, which they do with probability `review`.
     An alarm of depth n has reached the first n of `tiers`, the last of which it names.
+    Its reasons are the features `column` int32[n, k] (of those in `features`; -1: no more)
+    and how far each moved the score, `contribution` float64[n, k].
     """
 
     ids: Sequence[EventId]
@@ -27,8 +29,20 @@ class DecisionColumns(NamedTuple):
     fpr: Floats
     t: Ints
     depth: NDArray[np.int8]
+    column: NDArray[np.int32]
+    contribution: Floats
     tau: float
     model: str
     reviewed: Collection[int] = ()
     review: float = 0.0
     tiers: Sequence[str] = ()
+    features: Sequence[str] = ()
+
+    def with_reasons(self) -> list[int]:
+        """The rows that have reasons."""
+        return np.flatnonzero((self.column >= 0).any(axis=1)).tolist()
+
+    def reasons(self, row: int) -> list[tuple[str, float]]:
+        """The features that moved the score of a row most, the farthest first, and how far each did."""
+        pairs = zip(self.column[row].tolist(), self.contribution[row].tolist(), strict=True)
+        return [(self.features[column], moved) for column, moved in pairs if column >= 0]

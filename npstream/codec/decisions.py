@@ -8,7 +8,9 @@ same bits, null where a number does not exist:
 
 A decision that asks for a review ends with two more fields:
 `"review":true,"review_probability":0.002`. Where there are tiers an alarm ends with
-the strictest one that it reached: `"tier":"block"`.
+the strictest one that it reached: `"tier":"block"`. Where reasons are asked for it ends
+with the features that moved its score most, the farthest first:
+`"reasons":[{"feature":"amount","contribution":1.75},{"feature":"hour","contribution":-0.5}]`.
 """
 
 from collections.abc import Sequence
@@ -33,8 +35,16 @@ FIELDS = ("id", "decision", "reason", "score", "threshold", "tau", "gamma", "fpr
 """The published fields, in order."""
 REVIEW_FIELDS = (*FIELDS, "review", "review_probability")
 """Those of a decision that asks for a review."""
-TIER_FIELDS = (*FIELDS, "tier")
-"""Those of an alarm where there are tiers."""
+ALARM_FIELDS = ("tier", "reasons")
+"""What an alarm may have behind them, in order: its tier where there are tiers, reasons where they are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """How far a feature moved the score of an alarm: up, towards an alarm, where positive."""
+
+    feature: str
+    contribution: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,8 @@ class Decision:
     decision with reason `invalid`. `t` counts the labels learned before it.
     `review` asks for a review of an observation without an alarm, which was
     chosen with `review_probability`. `tier` is the strictest one that an alarm
-    reached, None without tiers.
+    reached, None without tiers. `reasons` are the features that moved the score of
+    an alarm most, the farthest first; empty where they are not asked for.
     """
 
     id: EventId
@@ -62,11 +73,12 @@ class Decision:
     review: bool = False
     review_probability: float | None = None
     tier: str | None = None
+    reasons: tuple[Contribution, ...] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The names of those that are published."""
-        return REVIEW_FIELDS if self.review else FIELDS if self.tier is None else TIER_FIELDS
+        return REVIEW_FIELDS if self.review else FIELDS + tuple(name for name in ALARM_FIELDS if getattr(self, name))
 
 
 def default_id(topic: str, partition: int, offset: int) -> str:
@@ -100,8 +112,11 @@ def _one_row(of: Decision) -> DecisionColumns:
     decision, reason = np.array([of.decision], np.int8), np.array([REASON_NAMES.index(of.reason)], np.int8)
     t, review = np.array([of.t]), ((0,) if of.review else (), of.review_probability or 0.0)
     depth, tiers = np.array([1 if of.tier else 0], np.int8), (of.tier,) if of.tier else ()
-    numbers = score, threshold, gamma, fpr, t, depth
-    return DecisionColumns([of.id], decision, reason, *numbers, of.tau, of.model, *review, tiers)
+    column = np.arange(len(of.reasons), dtype=np.int32).reshape(1, -1)
+    moved = np.array([[each.contribution for each in of.reasons]], np.float64)
+    numbers = score, threshold, gamma, fpr, t, depth, column, moved
+    features = [each.feature for each in of.reasons]
+    return DecisionColumns([of.id], decision, reason, *numbers, of.tau, of.model, *review, tiers, features)
 
 
 def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> list[bytes]:
@@ -134,6 +149,9 @@ def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> lis
         names = [b',"tier":%b}' % orjson.dumps(name) for name in columns.tiers]
         for row in np.flatnonzero(columns.depth).tolist():
             values[row] = values[row][:-1] + names[columns.depth[row] - 1]
+    for row in columns.with_reasons():
+        reasons = [Contribution(*each) for each in columns.reasons(row)]
+        values[row] = values[row][:-1] + b',"reasons":%b}' % orjson.dumps(reasons)
     return values
 
 
@@ -159,7 +177,8 @@ def decode_decision(value: bytes | None) -> Decision:
     problem = _problem(document)
     if problem:
         raise UsageError(f"not a decision: {problem}; check the name of the decisions topic")
-    return Decision(**document)
+    reasons = tuple(Contribution(**each) for each in document.pop("reasons", ()))
+    return Decision(**document, reasons=reasons)
 
 
 def _json_document(value: bytes | None) -> Any:
@@ -178,16 +197,26 @@ def _avro_document(value: bytes) -> Any:
 
 
 def _problem(document: Any) -> str | None:
-    if not isinstance(document, dict) or tuple(document) not in (FIELDS, REVIEW_FIELDS, TIER_FIELDS):
+    if not isinstance(document, dict) or not _are_fields(tuple(document)):
         return f"the fields are not {', '.join(FIELDS)}"
     for name, value in document.items():
         if type(value) not in _ALLOWED[name]:
             return f"{name} is {value!r:.60}"
     if document["decision"] not in (1, -1) or document["reason"] not in REASON_NAMES:
         return f"decision {document['decision']!r:.60} with reason {document['reason']!r:.60}"
-    if "tier" in document and document["decision"] != 1:
-        return f"tier {document['tier']!r:.60} without an alarm"
+    for name in ALARM_FIELDS:
+        if name in document and document["decision"] != 1:
+            return f"{name} {document[name]!r:.60} without an alarm"
+    for each in document.get("reasons", ()):
+        if not isinstance(each, dict) or {name: type(value) for name, value in each.items()} != _CONTRIBUTION:
+            return f"a reason is {each!r:.60}"
     return None
+
+
+def _are_fields(names: tuple[str, ...]) -> bool:
+    """Each in its place: those of every decision, then those of a review, or some of those of an alarm."""
+    alarm = tuple(name for name in ALARM_FIELDS if name in names)
+    return names in (REVIEW_FIELDS, (*FIELDS, *alarm))
 
 
 _NUMBER = (float, int)
@@ -206,4 +235,6 @@ _ALLOWED: dict[str, Sequence[type]] = {
     "review": (bool,),
     "review_probability": _NUMBER,
     "tier": (str,),
+    "reasons": (list,),
 }
+_CONTRIBUTION = {"feature": str, "contribution": float}

@@ -1,17 +1,15 @@
 """One decision explained: recomputed where it was made, with what moved its score."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
 from npstream.codec.decisions import Decision, decode_decision
 from npstream.codec.decoder import Decoded, EventDecoder, Kind
 from npstream.errors import UsageError
-from npstream.history.inspect import feature_names
 from npstream.history.published import Published, event_offset, published
 from npstream.history.rebuild import Past, Walk, start_before, walk_to
-from npstream.model.contributions import contributions
 from npstream.records import Channel, Record, Tier
 from npstream.report.page import text_table
 
@@ -90,9 +88,9 @@ def explain(past: Past, offset: int) -> Explanation:
 
 def _parts(walk: Walk, decoded: Decoded) -> list[Part]:
     """What each feature does to the score, by the model as it was before the event."""
-    found = contributions(walk.processor.model, decoded.x[0])
+    found = walk.processor.model.contributions(decoded.x[0])
     columns = (decoded.x[0].tolist(), found.z.tolist(), found.gradient.tolist(), found.contribution.tolist())
-    return [Part(*row) for row in zip(feature_names(walk.processor.config), *columns, strict=True)]
+    return [Part(*row) for row in zip(walk.processor.config.feature_names, *columns, strict=True)]
 
 
 def _decide(past: Past, walk: Walk, record: Record) -> tuple[Decision | None, bool | None]:
@@ -120,7 +118,7 @@ def explain_json(found: Explanation) -> dict[str, Any]:
         "offset": found.offset,
         "kind": found.kind,
         "problem": found.problem,
-        "decision": None if decision is None else {name: getattr(decision, name) for name in decision.__slots__},
+        "decision": None if decision is None else asdict(decision),
         "why": None if decision is None else _WORDS[decision.reason],
         "published": found.published,
         "features": [{name: getattr(part, name) for name in part.__slots__} for part in found.parts],

@@ -6,7 +6,6 @@ import numpy as np
 
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
-from npstream.partition import PartitionConfig
 from npstream.partition.review import ReviewSample
 from npstream.records import Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
@@ -54,7 +53,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "correctable_labels": processor.pending.labelled,
         "tiers": [_tier(tier, found) for tier, found in zip(model.tiers, rates.tiers, strict=True)],
         "tally": processor.tally.to_dict(),
-        **_network(model, feature_names(processor.config)),
+        **_network(model, processor.config.feature_names),
     }
 
 
@@ -99,12 +98,6 @@ def _weighted(review: ReviewSample) -> dict[str, Any] | None:
 
 def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def feature_names(config: PartitionConfig) -> list[str]:
-    """What to call each feature: its configured name, else its place in `x`."""
-    names = config.events.columns
-    return [f"x[{i}]" for i in range(config.params.d)] if names is None else list(names)
 
 
 def _network(model: Model, names: list[str]) -> dict[str, Any]:

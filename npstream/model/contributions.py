@@ -1,15 +1,21 @@
-"""Which features moved a score: what each selects in the tables, and the slope of the network along it."""
+"""Which features moved a score: what each selects in the tables, and the slope of the network along it.
+
+Compiled and in one order of sums, so that the reasons of an alarm have the same
+bits on any processor, and explaining a decision later finds the same numbers.
+"""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from npstream.arrays import Floats
-from npstream.model.columns import FERN_BITS, FERNS, columns_of
-from npstream.model.model import Model
-from npstream.model.scaler import standardise, to_unit_norm
-from npstream.model.tables import VALUE
+from npstream.jit import jit
+from npstream.model.columns import FERN_BITS, FERNS, ColumnKinds
+from npstream.model.lanes import lane_dot
+from npstream.model.network import Network, Scratch
+from npstream.model.tables import Tables, TableScratch, ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,49 +34,69 @@ class Contributions:
     contribution: Floats
 
 
-def contributions(model: Model, x: npt.NDArray[np.float32]) -> Contributions:
-    """What each feature of `x` (float32[d]) does to its score; empty for preset external, which has none.
+class Parts(NamedTuple):
+    """Reused memory of one event: `gradient` of each number, `moved` of each column of the row."""
+
+    gradient: Floats
+    moved: Floats
+
+
+@jit
+def contribute(
+    net: Network,
+    scale: float,
+    tables: Tables,
+    columns: ColumnKinds,
+    rows: int,
+    work: Scratch,
+    table_work: TableScratch,
+    parts: Parts,
+) -> None:
+    """Fill `parts` for the observation that was scored last; `rows` have gone to the tables' markers.
 
     df/dz = scale * sum_j alpha_j (ws_j cos(alpha_j'z) - wc_j sin(alpha_j'z)), the derivative of eq. 9.
     """
-    if model.params.preset == "external":
-        none = np.empty(0)
-        return Contributions(none, none, none)
-    arrays = {name: np.asarray(array, np.float64) for name, array in model.arrays().items()}
-    columns = columns_of(model.params)
-    z, gradient = np.zeros(model.params.d), np.zeros(model.params.d)
-    if columns.number.size:
-        z[columns.number] = _as_seen(model, arrays, x[columns.number].astype(np.float64))
-        gradient[columns.number] = _gradient(model, arrays, z[columns.number])
-    return Contributions(z, gradient, gradient * z + _from_tables(model, arrays, x))
+    t, cos, sin, wc, ws = work.t, work.cos, work.sin, net.wc, net.ws
+    for j in range(t.size):
+        t[j] = scale * (ws[j] * cos[j] - wc[j] * sin[j])
+    for i in range(columns.number.size):
+        parts.gradient[i] = lane_dot(net.alpha[i], t)
+        parts.moved[columns.number[i]] = parts.gradient[i] * work.z[i]
+    for c in range(columns.category.size):
+        parts.moved[columns.category[c]] = 0.0
+    if tables.cell.size > 0 and ready(rows):
+        _add_cells(tables, columns, table_work, parts.moved)
 
 
-def _gradient(model: Model, arrays: dict[str, Floats], z: Floats) -> Floats:
-    alpha = arrays["alpha"]
-    angle = alpha.T @ z
-    scale = 1.0 / np.sqrt(model.params.D) if model.params.preset == "paper" else 1.0
-    return np.asarray(scale * (alpha @ (arrays["ws"] * np.cos(angle) - arrays["wc"] * np.sin(angle))))
+@jit
+def _add_cells(tables: Tables, columns: ColumnKinds, work: TableScratch, moved: Floats) -> None:
+    numbers, d = columns.number.size, moved.size
+    for s in range(d):
+        moved[_place(s, numbers, columns)] += work.cell[s]
+    for b in range(FERN_BITS):
+        for f in range(FERNS):
+            moved[_place(int(tables.column[b, f]), numbers, columns)] += work.cell[d + f] / FERN_BITS
 
 
-def _from_tables(model: Model, arrays: dict[str, Floats], x: npt.NDArray[np.float32]) -> Floats:
-    """float64[d], which add up to the tables' part of the score."""
-    found = np.zeros(model.params.d)
-    cells = model.selected_cells(x)
-    if cells.size == 0:
-        return found
-    columns = columns_of(model.params)
-    order = np.concatenate([columns.number, columns.category])
-    values = arrays["cell"][cells, VALUE]
-    found[order] = values[: order.size]
-    compared = order[arrays["fern_column"].astype(np.int64)]
-    np.add.at(found, compared, np.broadcast_to(values[order.size :] / FERN_BITS, (FERN_BITS, FERNS)))
-    return found
+@jit
+def _place(s: int, numbers: int, columns: ColumnKinds) -> int:
+    """Where a row has what is number s inside the model."""
+    return int(columns.number[s]) if s < numbers else int(columns.category[s - numbers])
 
 
-def _as_seen(model: Model, arrays: dict[str, Floats], x: Floats) -> Floats:
-    z = x.copy()
-    if model.params.input == "zscore":
-        standardise(x, arrays["mean"], arrays["inv_sd"], arrays["clip"], z)
-    elif model.params.input == "unit":
-        to_unit_norm(x, z)
-    return z
+@jit
+def take_largest(moved: Floats, column: npt.NDArray[np.int32], contribution: Floats) -> None:
+    """The columns that moved the score most, in either direction, the farthest first; a tie goes to the first column.
+
+    `moved` is used up. What moved nothing is left out: its place keeps column -1.
+    """
+    for k in range(column.size):
+        best = 0
+        for i in range(moved.size):
+            if abs(moved[i]) > abs(moved[best]):
+                best = i
+        if moved[best] == 0.0:
+            return
+        column[k] = best
+        contribution[k] = moved[best]
+        moved[best] = 0.0

@@ -13,6 +13,7 @@ from npstream.arrays import Floats, Ints, Signs
 from npstream.jit import jit, jit_inline
 from npstream.model.account import OF_ALL, Account, note_all, row_of, take_back_all
 from npstream.model.columns import CODES, ColumnKinds
+from npstream.model.contributions import Parts, contribute, take_largest
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
 from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
@@ -92,6 +93,7 @@ class Work(NamedTuple):
 
     net: Scratch
     tables: TableScratch
+    parts: Parts
 
 
 @jit
@@ -135,6 +137,9 @@ def run(
         outcome.gamma[e] = state.net.head[GAMMA]
         outcome.fpr[e] = level[FPR]
         outcome.t[e] = clock[LEARNED_NEG] + clock[LEARNED_POS]
+        if depth > 0 and op in (SCORE, SCORE_LEARN) and outcome.column.shape[1] > 0:
+            find_parts(params, state, work)
+            take_largest(work.parts.moved, outcome.column[e], outcome.contribution[e])
         if rule.by_alarm and op in (SCORE, SCORE_LEARN):
             _observe(f, op, depth, params, rule, strict, state, work)
         if op == SCORE:
@@ -164,6 +169,14 @@ def run(
             note_all(row_of(ops.y[e]), warm, depth, account)
             fresh = op == LEARN and not rule.by_alarm
             _label(f, ops.y[e], depth, weight, fresh, sampling.pace, params, rule, strict, state, work)
+
+
+@jit
+def find_parts(params: KernelParams, state: ModelState, work: Work) -> None:
+    """What each column added to the score that was computed last."""
+    if params.preset != EXTERNAL:
+        rows = state.clock[ROWS]
+        contribute(state.net, params.scale, state.tables, params.columns, rows, work.net, work.tables, work.parts)
 
 
 @jit_inline

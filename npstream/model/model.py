@@ -15,6 +15,7 @@ from npstream.model import coldstart, kernel, tables
 from npstream.model import threshold as gate
 from npstream.model.account import Account, empty_account
 from npstream.model.columns import columns_of
+from npstream.model.contributions import Contributions
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
 from npstream.model.kernel import KernelParams
@@ -92,13 +93,15 @@ class Model:
         decided: npt.NDArray[np.int8],
         sampling: Sampling | None = None,
         account: Account | None = None,
+        reasons: int = 0,
     ) -> Outcome:
         """Run operations in order in one compiled call, the GIL released.
 
         `decided` int8[capacity] holds the published decisions of waiting
         observations by their slot, an alarm as its depth; the caller keeps it. `sampling` says what
         labels count where a sample is reviewed, and counts those of the sample. `account`
-        counts decisions and what became of them.
+        counts decisions and what became of them. Of each alarm that is decided now, the
+        outcome names so many columns that moved its score most (`reasons`).
 
         SCORE changes only what was issued: `decided[slot]`, outstanding and
         withheld alarms; without a slot nobody will label it, so its alarm is not
@@ -111,7 +114,7 @@ class Model:
         (`learning=False`) still charges the budget and counts. Shapes and values
         are trusted.
         """
-        outcome = empty_outcome(operations.code.size)
+        outcome = empty_outcome(operations.code.size, min(reasons, self.params.d))
         columns = Operations._make(owned(column) for column in operations)
         # Interpreted, the generator's wrapping multiplications would warn.
         with np.errstate(over="ignore") if DISABLED else nullcontext():
@@ -289,6 +292,17 @@ class Model:
         """
         self._peek(self._row(x))
         return self._work.tables.at.copy() if tables.ready(self._state.clock[kernel.ROWS]) else np.empty(0, np.int32)
+
+    def contributions(self, x: Observation) -> Contributions:
+        """What each feature of an observation does to its score; empty for preset external. Changes nothing."""
+        if self.params.preset == "external":
+            return Contributions(*[np.empty(0)] * 3)
+        self._peek(self._row(x))
+        kernel.find_parts(self._kernel_params, self._state, self._work)
+        z, gradient = np.zeros(self.params.d), np.zeros(self.params.d)
+        numbers, parts = self._kernel_params.columns.number, self._work.parts
+        z[numbers], gradient[numbers] = self._work.net.z, parts.gradient
+        return Contributions(z, gradient, parts.moved.copy())
 
     def __repr__(self) -> str:
         p = self.params

@@ -31,7 +31,9 @@ class Outcome(NamedTuple):
     `decision` is 1 or -1 (0 for RELEASE), for LEARN and CORRECT the published one;
     `depth` how many tiers it reached, the widest first. `score` and `reason` of such
     a row are the current model's. `threshold` (of the widest tier), `gamma`, `fpr` (recent
-    estimate) and `t` (events learned so far) are those decided with.
+    estimate) and `t` (events learned so far) are those decided with. `column` int32[n, k]
+    are the k columns that moved the score of an alarm most, -1 for none, and
+    `contribution` float64[n, k] how far each moved it.
     """
 
     decision: Signs
@@ -42,3 +44,5 @@ class Outcome(NamedTuple):
     fpr: Floats
     t: Ints
     depth: Signs
+    column: npt.NDArray[np.int32]
+    contribution: Floats

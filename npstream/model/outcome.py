@@ -34,8 +34,8 @@ class Reason(IntEnum):
     """Never made here: for events that could not be decoded."""
 
 
-def empty_outcome(n: int) -> Outcome:
-    """Room for what n operations find."""
+def empty_outcome(n: int, reasons: int = 0) -> Outcome:
+    """Room for what n operations find, and for so many reasons of each alarm."""
     return Outcome(
         decision=np.empty(n, np.int8),
         reason=np.empty(n, np.int8),
@@ -45,4 +45,6 @@ def empty_outcome(n: int) -> Outcome:
         fpr=np.empty(n, np.float64),
         t=np.empty(n, np.int64),
         depth=np.empty(n, np.int8),
+        column=np.full((n, reasons), -1, np.int32),
+        contribution=np.zeros((n, reasons)),
     )

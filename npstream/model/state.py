@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from npstream.errors import StateCorrupt
 from npstream.model.columns import FERN_BITS, FERNS, MARKERS, cells_of, columns_of
+from npstream.model.contributions import Parts
 from npstream.model.kernel import CLOCKS, ModelState, Work
 from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
@@ -109,6 +110,7 @@ def scratch_for(params: Params) -> Work:
             seen=np.zeros((FERN_BITS, FERNS), np.float32),
             sorted=np.zeros((RING, n), np.float32),
         ),
+        parts=Parts(np.zeros(n), np.zeros(params.d)),
     )
 
 

@@ -44,6 +44,8 @@ class PartitionConfig:
     dead_letter_cap: float = 0.5
     decision_schema: int | None = None
     """The registered id of decisions in Avro; None for JSON."""
+    reasons: int = 0
+    """So many features, those that moved its score most, are named by an alarm."""
     label_topic: LabelTopic | None = None
     """The topic that labels come on; None: they come with the events."""
 
@@ -56,6 +58,7 @@ class PartitionConfig:
             "on_bad_event": self.on_bad_event,
             "dead_letter_cap": self.dead_letter_cap,
             "decision_schema": self.decision_schema,
+            "reasons": self.reasons,
             "label_topic": None if self.label_topic is None else asdict(self.label_topic),
         }
 
@@ -69,8 +72,15 @@ class PartitionConfig:
             on_bad_event=values["on_bad_event"],
             dead_letter_cap=values["dead_letter_cap"],
             decision_schema=values["decision_schema"],
+            reasons=values["reasons"],
             label_topic=_label_topic(values["label_topic"]),
         )
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What to call each of the model's columns: its configured name, else its place in `x`."""
+        names = self.events.columns
+        return [f"x[{i}]" for i in range(self.params.d)] if names is None else list(names)
 
     def with_params(self, params: Params) -> "PartitionConfig":
         """The same rules around other parameters."""

@@ -28,6 +28,7 @@ class OutputBuilder:
         self._tau = config.params.tau
         self._review = config.labels.review
         self._tiers = config.params.tier_names
+        self._features = config.feature_names
         self._on_bad_event = config.on_bad_event
         self._schema = config.decision_schema
         self._label_topic = None if config.label_topic is None else config.label_topic.name
@@ -55,7 +56,8 @@ class OutputBuilder:
             next_labels = None if next_labels is None else [next_labels[event] for event in events]
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
-        columns = DecisionColumns(named, *outcome, self._tau, self._model, reviewed, self._review, self._tiers)
+        common = self._tau, self._model, reviewed, self._review, self._tiers, self._features
+        columns = DecisionColumns(named, *outcome, *common)
         values = encode_decisions(columns, self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))

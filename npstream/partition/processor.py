@@ -223,7 +223,8 @@ class PartitionProcessor:
         return batch._replace(y=y)
 
     def _run(self, planned: Planned) -> Outcome:
-        outcome = self.model.run(planned.operations, self.pending.decided, self.review.sampling, self._account)
+        sampling, reasons = self.review.sampling, self.config.reasons
+        outcome = self.model.run(planned.operations, self.pending.decided, sampling, self._account, reasons)
         self._journal.extend(planned.operations, outcome)
         return outcome
 

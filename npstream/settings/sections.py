@@ -142,6 +142,8 @@ class DecisionsSection(Section):
 
     format: Literal["json", "avro"] = "json"
     """`json`: an object per decision; `avro`: by a schema that `npstream init` registers in `events.registry`."""
+    reasons: int = Field(default=_RULES.reasons, ge=0, le=100)
+    """An alarm names so many features, those that moved its score most, and how far each moved it; 0: none."""
 
 
 class LabelsSection(Section):

@@ -117,6 +117,8 @@ class Settings(Section):
         d, features = self.model.d, self.events.features
         if features is not None and self.model.preset == "external":
             return ["events.features: preset external takes a score instead of features; leave them out"]
+        if self.decisions.reasons and self.model.preset == "external":
+            return ["decisions.reasons: preset external takes a score and sees no features; leave it out"]
         if features is not None and (columns := shape_of(features)["d"]) != d:
             return [f"model.d: {d} given, {columns} columns in events.features; leave d out to let them count"]
         numbers = max(len(features or ()), d if features is None else 0, 1)
@@ -147,5 +149,6 @@ class Settings(Section):
             labels=self.labels.config(),
             on_bad_event=self.events.on_bad_event,
             dead_letter_cap=self.events.dead_letter_cap,
+            reasons=self.decisions.reasons,
             label_topic=self.labels.label_topic(),
         )

@@ -16,6 +16,7 @@ from npstream.errors import SettingsError
 from npstream.jit import jit
 from npstream.model import Model, Outcome, Params, Reason
 from npstream.model.maths import exp
+from npstream.model.outcome import empty_outcome
 from npstream.model.scaler import CLIP, absorb, standardise
 
 _NEG, _POS, _AT, _HITS, _FALSE_ALARMS = range(5)
@@ -96,7 +97,7 @@ class Olnp:
         n = rows.shape[0]
         score, gamma, fpr, t = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)
         _run(rows, y, self.tau, self.eta, self.beta, self.scale, learn, self._state, score, gamma, fpr, t)
-        return Outcome(
+        return empty_outcome(n)._replace(
             decision=np.where(score > 0, 1, -1).astype(np.int8),
             reason=np.full(n, Reason.SCORE, np.int8),
             score=score,

@@ -18,6 +18,7 @@ from npstream.codec.decisions import (
     DECISION_SCHEMA,
     FIELDS,
     REASON_NAMES,
+    Contribution,
     Decision,
     decode_decision,
     default_id,
@@ -89,6 +90,53 @@ def test_an_alarm_names_its_tier_where_there_are_tiers(schema: int | None) -> No
         decode_decision(value.replace(b'"decision":1', b'"decision":-1') if schema is None else value[:5] + NO_ALARM)
 
 
+REASONED = replace(EXAMPLES[0], reasons=(Contribution("amount", 1.75), Contribution('a "b"', -0.1)))
+
+
+@pytest.mark.parametrize("tier", [None, "block"])
+@pytest.mark.parametrize("schema", [None, 7])
+def test_an_alarm_ends_with_its_reasons(schema: int | None, tier: str | None) -> None:
+    """Behind the tier, in order, with names as they are and numbers to the bit; only an alarm has reasons."""
+    alarm = replace(REASONED, tier=tier)
+    value = encode_decision(alarm, schema)
+
+    assert decode_decision(value) == alarm
+    listed = [{"feature": "amount", "contribution": 1.75}, {"feature": 'a "b"', "contribution": -0.1}]
+    if schema is None:
+        bare = encode_decision(replace(alarm, reasons=()))
+        assert value == bare[:-1] + b',"reasons":' + orjson.dumps(listed) + b"}"
+    else:
+        by_library: Any = fastavro.schemaless_reader(BytesIO(value[5:]), PARSED, None)
+        assert by_library["reasons"] == listed
+    with pytest.raises(UsageError, match="without an alarm"):
+        decode_decision(encode_decision(replace(alarm, decision=-1, tier=None), schema))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'"reasons":[{"feature":"amount"}]',
+        b'"reasons":[{"feature":1,"contribution":1.5}]',
+        b'"reasons":[{"feature":"amount","contribution":null}]',
+        b'"reasons":["amount"]',
+        b'"reasons":{}',
+        b'"reasons":[],"tier":"block"',
+    ],
+)
+def test_reasons_in_another_form_are_refused(broken: bytes) -> None:
+    """They are objects of a name and a number, behind the tier."""
+    with pytest.raises(UsageError, match="not a decision"):
+        decode_decision(encode_decision(EXAMPLES[0])[:-1] + b"," + broken + b"}")
+
+
+def test_reasons_in_blocks_with_sizes_are_refused() -> None:
+    """Avro allows them, npstream writes none: a reader that skipped them would lose its place."""
+    value = encode_decision(REASONED, 7)
+    at = value.index(b"\x04\x0camount")
+    with pytest.raises(UsageError, match="blocks with sizes"):
+        decode_decision(value[:at] + b"\x03" + value[at + 1 :])
+
+
 NO_ALARM = encode_decision(replace(TIERED, decision=-1), 7)[5:]
 
 
@@ -109,10 +157,12 @@ def test_a_decision_in_avro_is_what_the_schema_says(decision: Decision) -> None:
         identity = str(identity)
     by_library: Any = fastavro.schemaless_reader(BytesIO(value[5:]), PARSED, None)
     assert value[:5] == b"\x00\x00\x00\x01\x02"
-    assert Decision(**by_library) == decode_decision(value) == replace(decision, id=identity)
+    assert Decision(**{**by_library, "reasons": ()}) == decode_decision(value) == replace(decision, id=identity)
+    assert by_library["reasons"] == []
 
 
 DEPTH = {-1: 0, 1: 2}
+NAMED = {-1: [-1, -1], 1: [1, -1]}
 
 
 @given(st.lists(decisions, min_size=1, max_size=5))
@@ -132,12 +182,19 @@ def test_many_decisions_are_those_one_by_one(many: list[Decision]) -> None:
         fpr,
         np.array([each.t for each in many]),
         np.array([DEPTH[each.decision] for each in many], np.int8),
+        np.array([NAMED[each.decision] for each in many], np.int32),
+        np.array([[each.t / 3, 0.0] for each in many]),
         tau=0.01,
         model="1:2",
         tiers=("review", "block"),
+        features=("hour", "amount"),
     )
 
-    published = [replace(each, tau=0.01, model="1:2", tier="block" if each.decision == 1 else None) for each in many]
+    published = [replace(each, tau=0.01, model="1:2") for each in many]
+    published = [
+        replace(each, tier="block", reasons=(Contribution("amount", each.t / 3),)) if each.decision == 1 else each
+        for each in published
+    ]
     for schema in (7, None):
         assert encode_decisions(columns, schema) == [encode_decision(each, schema) for each in published]
 

@@ -8,6 +8,7 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from npstream.model import Model, Op, Params, Reason
 from npstream.model.account import empty_account, set_windows
@@ -15,6 +16,7 @@ from npstream.records import Tier
 from tests import naive
 from tests.model.streams import Feed, at_once, corrected, delayed, reviewed, sampling_of
 
+REASONS = 3
 SHAPES = ((1, 1), (2, 100), (5, 13), (8, 40), (29, 16))
 _OPS = {
     Op.SCORE: naive.SCORE,
@@ -23,6 +25,10 @@ _OPS = {
     Op.RELEASE: naive.RELEASE,
     Op.CORRECT: naive.CORRECT,
 }
+
+
+Vector = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
 
 
 class Case(NamedTuple):
@@ -132,7 +138,7 @@ def compare(case: Case, events: int) -> Gap:
         oracle.b = float(start["head"][1])
     account = empty_account(len(case.params.rates))
     set_windows(account, *case.params.rates)
-    got = feed.run(model, sampling=sampling, account=account)
+    got = feed.run(model, sampling=sampling, account=account, reasons=REASONS)
     expected = oracle.run(_events(feed))
     differing, largest = 0, 0.0
     for e, row in enumerate(expected):
@@ -141,6 +147,7 @@ def compare(case: Case, events: int) -> Gap:
         numbers = (got.score[e], got.threshold[e], got.gamma[e], got.fpr[e])
         asked = (row.score, row.threshold, row.gamma, row.fpr)
         largest = max(largest, *(abs(float(a) - b) for a, b in zip(numbers, asked, strict=True)))
+        largest = max(largest, _apart(got.column[e], got.contribution[e], row.moved))
     differing += _counted(model) != _oracle_counters(oracle)
     kinds = [kept for accounts in oracle.accounts for kept in accounts.values()]
     for own, kept in enumerate(kinds):
@@ -158,6 +165,20 @@ def compare(case: Case, events: int) -> Gap:
     if sampling is not None:
         differing += sampling.labelled[:3].tolist() != list(oracle.sample.values())
     return Gap(len(expected), differing, largest)
+
+
+def _apart(column: Ints, contribution: Vector, moved: Vector | None) -> float:
+    """How far the reasons of a row are from what the columns moved.
+
+    Two that moved it about as far may be in either order: then both orders are near.
+    """
+    if moved is None:
+        return float((column != -1).sum())
+    named = int((column >= 0).sum())
+    largest_first = np.sort(np.abs(moved))[::-1][: column.size]
+    order = np.abs(np.abs(contribution) - largest_first)
+    own = np.abs(contribution[:named] - moved[column[:named]])
+    return float(max(order.max(initial=0.0), own.max(initial=0.0), named - len({*column[:named].tolist()})))
 
 
 def _events(feed: Feed) -> list[naive.Event]:

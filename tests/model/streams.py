@@ -30,12 +30,13 @@ class Feed:
         sizes: list[int] | None = None,
         sampling: Sampling | None = None,
         account: Account | None = None,
+        reasons: int = 0,
     ) -> Outcome:
         """Everything through `model.run`, in pieces of the given sizes (the rest in one)."""
         decided = np.zeros(self.slots, np.int8)
         parts, at = [], 0
         for size in [*(sizes or []), len(self.operations.code)]:
-            parts.append(model.run(self[at : at + size], decided, sampling, account))
+            parts.append(model.run(self[at : at + size], decided, sampling, account, reasons))
             at += size
         return Outcome._make(map(np.concatenate, zip(*parts, strict=True)))
 

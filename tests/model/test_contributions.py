@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 
 from npstream.model import Model, Params
-from npstream.model.contributions import contributions
 
 
 def trained(**changes: Any) -> Model:
@@ -40,7 +39,7 @@ def test_the_gradient_is_the_slope_of_the_network(changes: dict[str, Any]) -> No
     """A small step along each feature changes the network's part of the score by gradient times step."""
     model = trained(**changes)
     x = np.array([1.1, 101.0, 0.05, -0.3], np.float32)
-    found = contributions(model, x)
+    found = model.contributions(x)
     scale = 1.0 if model.params.input == "raw" else np.asarray(model.arrays()["inv_sd"], np.float64)
     for feature in range(4):
         step = np.zeros(4, np.float32)
@@ -52,7 +51,7 @@ def test_the_gradient_is_the_slope_of_the_network(changes: dict[str, Any]) -> No
 
 def test_the_feature_that_tells_targets_apart_moves_the_score_most() -> None:
     """An event with a large first feature is an alarm because of it."""
-    found = contributions(trained(), np.array([3.0, 100.0, 0.0, 0.0], np.float32))
+    found = trained().contributions(np.array([3.0, 100.0, 0.0, 0.0], np.float32))
 
     assert np.argmax(found.contribution) == 0
     assert found.contribution[0] > 0
@@ -64,7 +63,7 @@ def test_what_the_tables_add_is_shared_out_exactly(buckets: tuple[int, ...]) -> 
     model = trained(buckets=buckets)
     for x in ([1.1, 101.0, 0.05, 3.0], [-2.0, 95.0, np.nan, 1.0], [0.0, np.nan, 0.0, 0.0]):
         row = np.array(x, np.float32)
-        found = contributions(model, row)
+        found = model.contributions(row)
 
         assert abs(by_tables(model, row)) > 0.1
         assert (found.contribution - found.gradient * found.z).sum() == pytest.approx(by_tables(model, row), rel=1e-5)
@@ -72,7 +71,7 @@ def test_what_the_tables_add_is_shared_out_exactly(buckets: tuple[int, ...]) -> 
 
 def test_the_network_does_not_see_categories_and_what_is_missing() -> None:
     """Both are zero to it, with no slope along a category; they move the score through their cells."""
-    found = contributions(trained(buckets=(0, 64, 0, 8)), np.array([np.nan, 101.0, 0.05, 3.0], np.float32))
+    found = trained(buckets=(0, 64, 0, 8)).contributions(np.array([np.nan, 101.0, 0.05, 3.0], np.float32))
 
     assert found.z[[0, 1, 3]].tolist() == [0.0, 0.0, 0.0]
     assert found.gradient[[1, 3]].tolist() == [0.0, 0.0]
@@ -81,7 +80,7 @@ def test_the_network_does_not_see_categories_and_what_is_missing() -> None:
 
 def test_a_unit_vector_is_seen_as_such() -> None:
     """With input `unit` the features are shares of their length."""
-    found = contributions(trained(preset="paper", input="unit"), np.array([3.0, 4.0, 0.0, 0.0], np.float32))
+    found = trained(preset="paper", input="unit").contributions(np.array([3.0, 4.0, 0.0, 0.0], np.float32))
 
     assert found.z == pytest.approx([0.6, 0.8, 0.0, 0.0])
 
@@ -90,4 +89,4 @@ def test_an_external_score_has_no_features() -> None:
     """Nothing is said about a model that is not ours."""
     model = Model.create(Params(preset="external", tau=0.1))
 
-    assert contributions(model, np.empty(0, np.float32)).contribution.size == 0
+    assert model.contributions(np.empty(0, np.float32)).contribution.size == 0

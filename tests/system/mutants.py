@@ -121,6 +121,17 @@ def _hash_order() -> None:
     _replace(slots_of, (pending, "slots_of"))
 
 
+def _reasons_forgotten() -> None:
+    from npstream.partition import PartitionConfig
+
+    honest = PartitionConfig.from_dict.__func__  # type: ignore[attr-defined]
+
+    def from_dict(cls: Any, values: Any) -> Any:
+        return honest(cls, {**values, "reasons": 0})
+
+    _replace(classmethod(from_dict), (PartitionConfig, "from_dict"))
+
+
 def _outputs_by_topic() -> None:
     from npstream.partition.processor import PartitionProcessor
 
@@ -884,6 +895,12 @@ MUTANTS = {
         "outputs of a batch are ordered by topic, so that batching shows in the proof",
         _outputs_by_topic,
         "tests/partition/test_processor.py::test_batching_changes_nothing",
+        "assert",
+    ),
+    "reasons_forgotten": Mutant(
+        "a partition that was restored gives no reasons any more",
+        _reasons_forgotten,
+        "tests/partition/test_reasons.py::test_batches_and_a_restart_leave_no_trace",
         "assert",
     ),
 }

@@ -32,12 +32,13 @@ _BAD = (
 
 
 def system_config(**changes: object) -> PartitionConfig:
-    """A small model with a bounded wait for labels, deciding bad events that have an id."""
+    """A small model with a bounded wait for labels, deciding bad events that have an id, alarms with reasons."""
     fields: dict[str, object] = {
         "params": Params(d=D, D=16, tau=0.1),
         "events": EventConfig(d=D),
         "labels": LabelConfig(buffer_max=600, expire_events=1500),
         "on_bad_event": "-1",
+        "reasons": 2,
         "dead_letter_cap": 0.5,
     }
     return PartitionConfig(**(fields | changes))  # type: ignore[arg-type]
