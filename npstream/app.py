@@ -22,7 +22,7 @@ def build_worker(settings: Settings, stop: threading.Event, observer: Observer) 
     """A worker as the settings describe it; nothing is connected yet."""
     backend = backend_of(settings)
     return Worker(
-        connect=lambda: (backend.open_broker(stop, observer), backend.open_log()),
+        connect=lambda: (backend.open_broker(stop, observer), backend.open_log(observer.turned)),
         origin=origin_of(settings),
         limits=settings.worker.limits(),
         clock=time.monotonic,

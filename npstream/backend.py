@@ -19,7 +19,7 @@ from npstream.kafka.router import Router
 from npstream.kafka.topics import Wishes, summary
 from npstream.observe import Observer
 from npstream.partition import PartitionConfig
-from npstream.port import Broker, Labelling, Log, StateReader
+from npstream.port import Broker, Heartbeat, Labelling, Log, StateReader
 from npstream.records import Topics
 from npstream.schemas import Schemas
 from npstream.secrets import Secrets
@@ -57,8 +57,8 @@ class Backend(Protocol):
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
         """The worker's broker. Raises `Retryable` or `Fatal` when it cannot be used."""
 
-    def open_log(self) -> Log:
-        """Plain reading and writing of the same topics."""
+    def open_log(self, heartbeat: Heartbeat = lambda: None) -> Log:
+        """Plain reading and writing of the same topics; the heartbeat is called while a read waits for brokers."""
 
     def open_state(self) -> StateReader:
         """The group's committed state, read beside its workers."""
@@ -119,8 +119,8 @@ class KafkaBackend:
         broker = KafkaBroker(self._config, observer.turned, logger, stop.is_set, self._orphans)
         return self._schemas.in_broker(broker)
 
-    def open_log(self) -> Log:
-        return self._schemas.in_log(KafkaLog(self._config))
+    def open_log(self, heartbeat: Heartbeat = lambda: None) -> Log:
+        return self._schemas.in_log(KafkaLog(self._config, heartbeat=heartbeat))
 
     def open_state(self) -> StateReader:
         return KafkaStateReader(self._config)
@@ -195,7 +195,7 @@ class EmbeddedBackend:
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
         return self.open_sole_member()
 
-    def open_log(self) -> Log:
+    def open_log(self, heartbeat: Heartbeat = lambda: None) -> Log:
         return self._schemas.in_log(EmbeddedLog(self._path, self._topics))
 
     def open_state(self) -> StateReader:

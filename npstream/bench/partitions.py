@@ -92,7 +92,7 @@ def _serve(kafka: KafkaConfig, ends: Mapping[int, int], pipe: Connection, is_fir
     stop = threading.Event()
 
     def connect() -> tuple[Broker, Log]:
-        return KafkaBroker(kafka, heartbeat=watch.turned, stopping=stop.is_set), KafkaLog(kafka)
+        return KafkaBroker(kafka, heartbeat=watch.turned, stopping=stop.is_set), KafkaLog(kafka, heartbeat=watch.turned)
 
     origin = Origin(kafka.group, kafka.topics.events, config, Cadence(every_seconds=3600.0))
     worker = Worker(connect, origin, Limits(), time.monotonic, stop, watch)

@@ -14,7 +14,7 @@ from npstream.kafka.config import TOOL_RECORD_MAX_BYTES, ClientSettings, KafkaCo
 from npstream.kafka.connect import partition_count, topic_id
 from npstream.kafka.errors import translate
 from npstream.kafka.messages import headers_of, is_passing, read_problem, record_of, speaks_of_partition
-from npstream.port import Ends, Place, Start
+from npstream.port import Ends, Heartbeat, Place, Start
 from npstream.records import Channel, Headers, Record
 
 _REQUEST_S = 10.0
@@ -26,10 +26,13 @@ _LOOK_AGAIN_S = 0.1
 
 
 class KafkaLog:
-    """The `Log` of a Kafka cluster. Connections are made when first needed."""
+    """The `Log` of a Kafka cluster. Connections are made when first needed; `heartbeat` is called while it reads."""
 
-    def __init__(self, config: KafkaConfig, logger: logging.Logger | None = None) -> None:
+    def __init__(
+        self, config: KafkaConfig, logger: logging.Logger | None = None, heartbeat: Heartbeat = lambda: None
+    ) -> None:
         self._config = config
+        self._heartbeat = heartbeat
         self._names = config.topics.names()
         self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
         self._topic_ids: dict[Channel, str] = {}
@@ -123,6 +126,7 @@ class KafkaLog:
         """
         left, heard = dict(ranges), time.monotonic()
         while left:
+            self._heartbeat()
             messages = consumer.consume(_PAGE, 0.05)
             for message, headers in zip(messages, headers_of(messages), strict=True):
                 place, error = self._place_of(message), message.error()

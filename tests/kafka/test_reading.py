@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog, clients
 from npstream.kafka.router import Router
-from npstream.records import Channel
+from npstream.records import Channel, Record
 from tests.contracts.builders import events
 from tests.stage.places import KafkaPlace
 
@@ -64,6 +64,19 @@ def test_an_end_before_the_asked_one_is_not_the_end(log: KafkaLog) -> None:
         read = list(log.read(Channel.EVENTS, 0, 0, 20))
 
     assert [record.offset for record in read] == list(range(20))
+
+
+def test_a_read_shows_that_its_worker_is_alive(place: KafkaPlace, log: KafkaLog) -> None:
+    """A restore may read for minutes what waits for labels: the heartbeat goes on between any two pages."""
+    beats: list[int] = []
+    read: list[Record] = []
+    log.append(Channel.EVENTS, 0, events(2500))
+
+    reader = KafkaLog(place.config(), heartbeat=lambda: beats.append(len(read)))
+    for record in reader.read(Channel.EVENTS, 0, 0, 2500):
+        read.append(record)
+
+    assert len(set(beats)) > 2, "not once a page"
 
 
 def test_a_router_that_does_not_know_its_place_does_not_begin_again(place: KafkaPlace) -> None:
