@@ -36,8 +36,6 @@ from npstream.worker.warm import warm_up
 _PATIENCE_S = 300.0
 _EVENTS = 20
 """Of each partition before the crash: they are decided after its first checkpoint, so all are replayed."""
-_IDLE_S = 5.0
-_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,9 @@ class PartitionsBench:
 
     bootstrap: str
     count: int = 300
+    idle_s: float = 5.0
+    rounds: int = 10
+    """Events that each partition receives, one at a time, for the cost of such an event."""
 
 
 def bench_partitions(bench: PartitionsBench) -> dict[str, Any]:
@@ -58,16 +59,17 @@ def bench_partitions(bench: PartitionsBench) -> dict[str, Any]:
         make_topics(kafka, bench.count)
         events = bench_events(_EVENTS * bench.count, "compact", bench.count)
         ends = fill(kafka, bench.count, events, int(1000 * time.time()))
-        first = _life(kafka, ends, is_first=True)
-        return {"partitions": bench.count, "first_start_s": first["live_s"], **_life(kafka, ends, is_first=False)}
+        first = _life(bench, kafka, ends, is_first=True)
+        second = _life(bench, kafka, ends, is_first=False)
+        return {"partitions": bench.count, "first_start_s": first["live_s"], **second}
     finally:
         try_remove(kafka, topics.names(), name)
 
 
-def _life(kafka: KafkaConfig, ends: Mapping[int, int], *, is_first: bool) -> dict[str, Any]:
+def _life(bench: PartitionsBench, kafka: KafkaConfig, ends: Mapping[int, int], *, is_first: bool) -> dict[str, Any]:
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_serve, args=(kafka, ends, theirs, is_first), daemon=True)
+    process = spawn.Process(target=_serve, args=(bench, kafka, ends, theirs, is_first), daemon=True)
     process.start()
     try:
         if not ours.poll(_PATIENCE_S):
@@ -82,7 +84,9 @@ def _life(kafka: KafkaConfig, ends: Mapping[int, int], *, is_first: bool) -> dic
     return found
 
 
-def _serve(kafka: KafkaConfig, ends: Mapping[int, int], pipe: Connection, is_first: bool) -> None:
+def _serve(
+    bench: PartitionsBench, kafka: KafkaConfig, ends: Mapping[int, int], pipe: Connection, is_first: bool
+) -> None:
     """A life of the worker, in its process; the first ends as by a kill."""
     logging.getLogger("npstream.kafka").setLevel(logging.ERROR)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -101,7 +105,7 @@ def _serve(kafka: KafkaConfig, ends: Mapping[int, int], pipe: Connection, is_fir
         if is_first:
             pipe.send(found)
             os._exit(1)
-        found |= _turns(worker, watch, kafka, ends)
+        found |= _turns(bench, worker, watch, kafka, ends)
         pipe.send(found)
         worker.leave()
     except NpstreamError as error:
@@ -114,6 +118,9 @@ class _Watch(Recorder):
     def __init__(self, kafka: KafkaConfig) -> None:
         super().__init__(Identity(kafka.group, kafka.topics.events, "bench", "", 0), time.monotonic)
         self.assigned_at = self.restored_at = self.live_at = 0.0
+        self.restore_cpu_s = 0.0
+        """Processor time that this process has used from the assignment on: what is left of it is waiting."""
+        self._cpu_at = 0.0
         self.silent_s = 0.0
         """The longest time between two signs of life that the liveness probe would see."""
         self.next_offsets: dict[int, int] = {}
@@ -139,13 +146,14 @@ class _Watch(Recorder):
     def restoring(self, partition: int) -> None:
         super().restoring(partition)
         self._beat()
-        self.assigned_at = self.assigned_at or time.monotonic()
+        if not self.assigned_at:
+            self.assigned_at, self._cpu_at = time.monotonic(), time.process_time()
 
     def assigned(self, partition: int, seconds: float, replay_from: int, replay_to: int) -> None:
         super().assigned(partition, seconds, replay_from, replay_to)
         self._beat()
         self.next_offsets[partition] = replay_to
-        self.restored_at = time.monotonic()
+        self.restored_at, self.restore_cpu_s = time.monotonic(), time.process_time() - self._cpu_at
 
     def replaying(self, reading: Reading) -> None:
         super().replaying(reading)
@@ -171,29 +179,32 @@ def _start(worker: Worker, watch: _Watch, ends: Mapping[int, int]) -> dict[str, 
     _until(worker, partial(watch.has_reached, ends))
     return {
         "restored_s": round(watch.restored_at - watch.assigned_at, 2),
+        "restore_cpu_s": round(watch.restore_cpu_s, 2),
         "live_s": round(watch.live_at - watch.assigned_at, 2),
         "longest_silence_s": round(watch.silent_s, 2),
         "kb_per_partition": round((_resident_bytes() - empty) / 1024 / len(ends)),
     }
 
 
-def _turns(worker: Worker, watch: _Watch, kafka: KafkaConfig, ends: Mapping[int, int]) -> dict[str, Any]:
+def _turns(
+    bench: PartitionsBench, worker: Worker, watch: _Watch, kafka: KafkaConfig, ends: Mapping[int, int]
+) -> dict[str, Any]:
     """What an idle turn costs, and a round in which every partition has one event."""
     begun, used, turns = time.monotonic(), time.thread_time(), 0
-    while time.monotonic() - begun < _IDLE_S:
+    while time.monotonic() - begun < bench.idle_s:
         worker.turn()
         turns += 1
     idle_us = 1e6 * (time.thread_time() - used) / turns
     rounds = []
     values = [value for value, _ in bench_events(len(ends), "compact", len(ends))]
-    for number in range(1, _ROUNDS + 1):
+    for number in range(1, bench.rounds + 1):
         scatter(kafka, values)
         used, wanted = time.thread_time(), {partition: end + number for partition, end in ends.items()}
         _until(worker, partial(watch.has_reached, wanted))
         rounds.append(time.thread_time() - used)
     return {
         "idle_turn_us": round(idle_us),
-        "idle_cpu": round(idle_us * turns / (1e6 * _IDLE_S), 4),
+        "idle_cpu": round(idle_us * turns / (1e6 * bench.idle_s), 4),
         "us_per_single_event": round(1e6 * median(rounds) / len(ends)),
     }
 
