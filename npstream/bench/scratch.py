@@ -23,14 +23,14 @@ def make_topics(config: KafkaConfig, partitions: int) -> None:
 
 
 def fill(
-    config: KafkaConfig, partitions: int, events: Sequence[tuple[bytes, Headers]], first_ms: int
+    config: KafkaConfig, partitions: int, events: Sequence[tuple[bytes, Headers]], first_ms: int, step_ms: int = 1
 ) -> dict[int, int]:
-    """Spread events over the partitions, an equal share each; return where each ends."""
+    """Spread events over the partitions, an equal share each, so many ms apart; return where each ends."""
     log = KafkaLog(config)
     try:
         for partition in range(partitions):
             own = [
-                (b"%d" % number, value, headers, first_ms + number)
+                (b"%d" % number, value, headers, first_ms + number * step_ms)
                 for number, (value, headers) in enumerate(events)
                 if number % partitions == partition
             ]

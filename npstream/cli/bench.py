@@ -167,6 +167,26 @@ def partitions(bootstrap: str, count: int, as_json: bool) -> None:
     echo_json(row) if as_json else _print([row])
 
 
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench explain --kafka localhost:9092 --json
+
+\b
+Makes topics and a group named npstream-bench-..., and removes them at the end.
+Exit codes: 0 measured; 4 brokers out of reach, or a worker failed."""
+)
+@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@click.option("--events", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Events of the topic.")
+@json_option
+def explain(bootstrap: str, events: int, as_json: bool) -> None:
+    """Seconds that `npstream explain --id` takes on a large topic, and with a time range of a minute."""
+    from npstream.bench.explaining import ExplainBench, bench_explain
+
+    row = bench_explain(ExplainBench(bootstrap, events), lambda line: click.echo(line, err=True))
+    echo_json(row) if as_json else _print([row])
+
+
 def _print(rows: list[dict[str, Any]]) -> None:
     from npstream.report.page import text_table
 

@@ -1,5 +1,6 @@
 """`npstream explain`: why was this event decided so?"""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from npstream.cli.output import echo_json
 from npstream.cli.reading import opened, past_of
 
 if TYPE_CHECKING:
+    from npstream.codec.resets import Reset
     from npstream.history.find_decision import Hit, Sought
     from npstream.port import Log
 
@@ -68,7 +70,7 @@ def explain(
         if offset is None:
             times = [None if text is None else moment_ms(text) for text in (since, until)]
             sought = Sought(identity, None if key is None else key.encode(), *times)
-            *older, hit = _search(log, chosen, sought)
+            *older, hit = _search(log, chosen, sought, lambda each: past_of(settings, log, each).history.resets)
             partition, offset, others = hit.partition, hit.offset, len(older)
         assert partition is not None
         found = explain_event(past_of(settings, log, partition), offset)
@@ -82,7 +84,9 @@ def explain(
         context.exit(FAILED)
 
 
-def _search(log: "Log", partitions: list[int], sought: "Sought") -> list["Hit"]:
+def _search(
+    log: "Log", partitions: list[int], sought: "Sought", resets: Callable[[int], Sequence["Reset"]]
+) -> list["Hit"]:
     """The decisions that fit, the newest last. Raises `UsageError` when there is none."""
     from npstream.client import partition_for
     from npstream.errors import UsageError
@@ -91,16 +95,17 @@ def _search(log: "Log", partitions: list[int], sought: "Sought") -> list["Hit"]:
     if sought.key is not None:  # most producers place records by their key
         likely = partition_for(sought.key, len(partitions))
         partitions = sorted(partitions, key=lambda partition: partition != likely)
+    timed = sought.since_ms is not None or sought.until_ms is not None
     hits: list[Hit] = []
     for partition in partitions:
-        hits += find_decisions(log, partition, sought)
+        hits += find_decisions(log, partition, sought, resets(partition) if timed else ())
         if hits and sought.key is not None:
             break
     if not hits:
         named = " and ".join(f"{name} {value!r}" for name, value in (("id", sought.id), ("key", sought.key)) if value)
         raise UsageError(
             f"no decision with {named} is in the decisions topic"
-            + (" for that time" if sought.since_ms is not None or sought.until_ms is not None else "")
+            + (" for that time" if timed else "")
             + ": look among the dead letters (`npstream dlq list`), or further back; retention may have taken it"
         )
     return sorted(hits, key=lambda hit: hit.timestamp_ms)

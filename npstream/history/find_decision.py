@@ -1,17 +1,18 @@
 """Decisions found by the id or the key of their event, in the topic that they were published to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from npstream.codec.decisions import Decision, decode_decision, id_prefixes
+from npstream.codec.resets import Reset
 from npstream.errors import UsageError
-from npstream.history.published import event_offset
+from npstream.history.published import event_offset, passes
 from npstream.port import Log
 from npstream.records import Channel, Record
 
 LATE_MAX = 10_000
-"""Records that are looked at behind the end of a time range: decisions carry the time of their event, not their own."""
+"""So many decisions in a row that are behind a time range end the search: events come somewhat out of order."""
 _AVRO_FRAME = 5
 
 
@@ -34,11 +35,13 @@ class Hit(NamedTuple):
     decision: Decision
 
 
-def find_decisions(log: Log, partition: int, sought: Sought) -> Iterator[Hit]:
-    """The decisions that are meant, in the order in which they were published."""
-    begin, end = _range(log, partition, sought)
+def find_decisions(log: Log, partition: int, sought: Sought, resets: Sequence[Reset] = ()) -> Iterator[Hit]:
+    """The decisions that are meant, in the order in which they were published.
+
+    With a time range the partition's `resets` are needed: after one, earlier events are decided again.
+    """
     json, avro = _prefixes(sought.id)
-    for record in log.read(Channel.DECISIONS, partition, begin, end):
+    for record in _candidates(log, partition, sought, resets):
         value = record.value or b""
         if json and not value.startswith(json) and not value.startswith(avro, _AVRO_FRAME):
             continue
@@ -49,14 +52,24 @@ def find_decisions(log: Log, partition: int, sought: Sought) -> Iterator[Hit]:
                 yield hit
 
 
-def _range(log: Log, partition: int, sought: Sought) -> tuple[int, int]:
-    ends = log.ends(Channel.DECISIONS, partition)
-    begin, end = ends.begin, ends.stable
-    if sought.since_ms is not None:
-        begin = log.offset_at(partition, sought.since_ms, Channel.DECISIONS)
-    if sought.until_ms is not None:
-        end = min(end, log.offset_at(partition, sought.until_ms, Channel.DECISIONS) + LATE_MAX)
-    return begin, end
+def _candidates(log: Log, partition: int, sought: Sought, resets: Sequence[Reset]) -> Iterator[Record]:
+    """Decisions that may be of that time.
+
+    Not by the times of the decisions topic: it also holds the ends of transactions, with the time of their commit,
+    which a search by time finds first. The events topic says where the time begins.
+    """
+    if sought.since_ms is None and sought.until_ms is None:
+        ends = log.ends(Channel.DECISIONS, partition)
+        yield from log.read(Channel.DECISIONS, partition, ends.begin, ends.stable)
+        return
+    first = 0 if sought.since_ms is None else log.offset_at(partition, sought.since_ms, Channel.EVENTS)
+    for part in passes(log, Channel.DECISIONS, partition, first, resets):
+        late = 0
+        for record in log.read(Channel.DECISIONS, partition, part.begin, part.end):
+            yield record
+            late = late + 1 if sought.until_ms is not None and record.timestamp_ms >= sought.until_ms else 0
+            if late == LATE_MAX:
+                break
 
 
 def _prefixes(identity: str | None) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

@@ -113,7 +113,7 @@ def _bisect(log: Log, channel: Channel, partition: int, offset: int) -> int:
     """A log offset below which nothing is for `offset` or a later event; good enough, not exact."""
     ends = log.ends(channel, partition)
     low, high = ends.begin, ends.stable
-    while high - low > _BISECT_FROM:
+    while offset > 0 and high - low > _BISECT_FROM:
         middle = (low + high) // 2
         record = next(log.read(channel, partition, middle, high), None)
         if record is None or event_offset(record.headers) >= offset or event_offset(record.headers) < 0:

@@ -10,6 +10,7 @@ import pytest
 
 from npstream import client
 from npstream.codec.decisions import Decision, encode_decision
+from npstream.history import find_decision
 from npstream.history.find_decision import Sought, find_decisions
 from npstream.records import Channel
 from npstream.testing import FIRST_MS
@@ -76,12 +77,22 @@ def test_a_time_range_chooses_among_decisions_with_one_id(tmp_path: Path) -> Non
     assert (nothing.exit_code, "for that time" in nothing.stderr) == (2, True)
 
 
-def test_after_a_rollback_the_decision_that_counts_is_explained(made: Stage, tmp_path: Path) -> None:
-    """The superseded one is counted, not explained."""
+def test_after_a_rollback_the_decision_that_counts_is_explained(
+    made: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The superseded one is counted, not explained, also by a time range that many later decisions lie behind."""
     last = client.read_decision(made.records(Channel.DECISIONS, 0)[-1].value)
     assert tool(tmp_path, "rollback", "--partition", "0", "--to", "50", "--execute").exit_code == 0
     made.run()
     found = explained(tmp_path, "--id", str(last.id))
+    assert (found["published"], found["other_decisions"]) == (True, 1)
+
+    monkeypatch.setattr(find_decision, "LATE_MAX", 5)
+    first = made.records(Channel.DECISIONS, 0)[0].timestamp_ms
+    at = next(record for record in made.records(Channel.DECISIONS, 0) if record.timestamp_ms > first + 60)
+    since, until = (time_of(at.timestamp_ms + step - FIRST_MS) for step in (0, 1))
+    identity = str(client.read_decision(at.value).id)
+    found = explained(tmp_path, "--id", identity, "--since", since, "--until", until)
     assert (found["published"], found["other_decisions"]) == (True, 1)
 
 

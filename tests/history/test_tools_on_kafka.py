@@ -2,6 +2,7 @@
 
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from npstream import client
 from npstream.backend import backend_of
 from npstream.doctor.cluster_checks import check_stuck
 from npstream.errors import Fatal
+from npstream.history import find_decision
 from npstream.kafka import KafkaLog
 from npstream.kafka.admin import Admin
 from npstream.kafka.topics import Alter
 from npstream.records import Channel
+from npstream.testing import FIRST_MS
 from tests.broker import Kafka
 from tests.contracts.builders import eventually, joined, settled
 from tests.history.stages import SETTINGS, as_json, mixed
@@ -105,6 +108,18 @@ def test_audit_after_retention_begins_at_an_archived_checkpoint_and_names_the_re
     ]
     assert found["superseded"][0]["decisions"] > 0
     assert one.tool("audit", "--allow-partial").exit_code == 0
+
+
+def test_a_decision_is_found_by_its_time_however_late_it_was_made(one: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits stand in the topic at the time they were made: a search by time must not end at the first of them."""
+    monkeypatch.setattr(find_decision, "LATE_MAX", 20)
+    one.configure(worker={"batch_max": 25})
+    one.send([client.event(f"e{i}", [i % 5, 0.0, 1.0], timestamp_ms=FIRST_MS + 1000 * i) for i in range(300)], 0)
+    one.run()
+
+    times = [datetime.fromtimestamp(FIRST_MS / 1000 + at, UTC).isoformat() for at in (240, 260)]
+    found = as_json(one.tool("explain", "--id", "e250", "--since", times[0], "--until", times[1], "--json"))
+    assert (found["offset"], found["published"], found["other_decisions"]) == (250, True, 0)
 
 
 def test_inspect_explain_lag_and_dlq_beside_each_other(one: Stage) -> None:
