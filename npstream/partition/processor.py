@@ -6,7 +6,7 @@ It touches only its own memory: no clock, no I/O, no randomness.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
@@ -20,7 +20,7 @@ from npstream.codec.labels import LabelDecoder
 from npstream.codec.segments import segment_columns
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
-from npstream.model import ALGORITHM, Model, Outcome, seeded
+from npstream.model import ALGORITHM, Model, Operations, Outcome, seeded
 from npstream.model.account import KINDS, dump_account, empty_account, load_account, set_windows
 from npstream.partition.archive import Archive
 from npstream.partition.config import PartitionConfig
@@ -39,6 +39,10 @@ from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, 
 
 _SMALL_BYTES = 256
 """Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
+
+
+def _nobody(operations: Operations, outcome: Outcome) -> None:
+    """Takes no notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class PartitionProcessor:
         self._next_label = None if config.label_topic is None else 0
         self.model = model
         self.tally = Tally()
+        self.on_learned: Callable[[Operations, Outcome], object] = _nobody
+        """Called with what each batch did; for replays."""
         self.bad_events: Counter[tuple[str, str]] = Counter()
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
         self.pending = Pending(config.labels, config.params.d)
@@ -226,6 +232,7 @@ class PartitionProcessor:
         sampling, reasons = self.review.sampling, self.config.reasons
         outcome = self.model.run(planned.operations, self.pending.decided, sampling, self._account, reasons)
         self._journal.extend(planned.operations, outcome)
+        self.on_learned(planned.operations, outcome)
         return outcome
 
     def _planned(self, batch: EventColumns, rules: Rules) -> Iterator[Planned]:

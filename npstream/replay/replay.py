@@ -7,7 +7,7 @@ topic of the same rows have the same one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.counters import Tally
 from npstream.partition.merges import Merger
 from npstream.records import Batch, Channel, Output, Record, Tier
+from npstream.replay.margins import Margins
 from npstream.replay.merged import MergedRun
 from npstream.replay.source import Source
 from npstream.report.rates import Rates
@@ -50,6 +51,7 @@ class PartitionResult:
     chain: str
     halted: str | None
     tiers: Sequence[Tier] = ()
+    margins: Margins = field(default_factory=Margins, compare=False, repr=False)
 
     @property
     def rates(self) -> Rates:
@@ -139,6 +141,8 @@ class _Lane:
         self._records = 0
         self._halted: StateCorrupt | None = None
         self._said = blake2b(digest_size=16)
+        self._margins = Margins()
+        processor.on_learned = self._margins.note
 
     def take(self, batch: Batch) -> None:
         records = batch.records
@@ -179,6 +183,7 @@ class _Lane:
             processor.proof().chain,
             halted,
             processor.model.tiers,
+            self._margins,
         )
 
 

@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from npstream.replay.margins import roc
 from npstream.replay.replay import PartitionResult, Result
-from npstream.report.figure import Band, Figure, Layer, Line, ReferenceLine, svg
+from npstream.report.figure import Band, Figure, Layer, Line, Points, ReferenceLine, svg
 from npstream.report.intervals import wilson
 from npstream.report.page import PageSection, Table, page, text_table
 from npstream.report.rates import Rates
 
 _HEADER = (
-    *("run", "events", "alarms", "FPR", "95% interval", "FPR/tau", "TPR", "NP-score"),
+    *("run", "events", "alarms", "FPR", "95% interval", "rate/tau", "TPR", "NP-score"),
     *("late labels", "held: warm-up", "budget", "digest"),
 )
 _TIERS = ("tier", "tau", "alarms", "FPR", "95% interval", "TPR", "NP-score")
+_ROC_TAUS, _ROC_POINTS = 10.0, 201
+"""A ROC is drawn up to so many times the largest tau, at so many false-positive rates."""
 _LINES_MAX = 5
 """Partitions drawn: more lines than these cannot be distinguished."""
 
@@ -105,8 +110,13 @@ def _alarm_rate(tally: Mapping[str, int]) -> float:
 def to_text(runs: Sequence[Run]) -> str:
     """The tables for a terminal."""
     text = text_table(_HEADER, [_row(run) for run in runs])
-    tiers = [[run.name, *row] for run in runs for row in _tier_rows(run)]
-    return "\n\n".join([text, text_table(("run", *_TIERS), tiers)]) if tiers else text
+    return "\n\n".join([text, *(text_table(table.header, table.rows) for table in _tiers_compared(runs))])
+
+
+def _tiers_compared(runs: Sequence[Run]) -> list[Table]:
+    """Those of all runs in one table, where there are any."""
+    rows = [[run.name, *row] for run in runs for row in _tier_rows(run)]
+    return [Table(header=("run", *_TIERS), rows=rows)] if rows else []
 
 
 def _tier_rows(run: Run) -> list[list[str]]:
@@ -128,7 +138,7 @@ def _row(run: Run) -> list[str]:
         f"{_alarm_rate(tally):.2%}" if tally.get("decisions") else "-",
         fpr,
         interval,
-        f"{rates.fpr / run.tau:.2f}" if rates.negatives else "-",
+        _held(run, tally),
         tpr,
         score,
         _late_share(tally),
@@ -136,6 +146,13 @@ def _row(run: Run) -> list[str]:
         str(tally.get("withheld_budget", 0)),
         result.digest[:12],
     ]
+
+
+def _held(run: Run, tally: Mapping[str, int]) -> str:
+    """The controlled rate, of non-targets or of all observations, as a share of tau."""
+    by_alarm = run.result.config.params.control == "alarm_rate"
+    rate = _alarm_rate(tally) if by_alarm else run.result.rates.fpr
+    return f"{rate / run.tau:.2f}" if math.isfinite(rate) else "-"
 
 
 def _rates_cells(rates: Rates, tau: float) -> tuple[str, str, str, str]:
@@ -177,14 +194,43 @@ def to_html(runs: Sequence[Run], source: str) -> str:
     """One self-contained page."""
     overview = PageSection(
         heading="Comparison",
-        text=[f"{source}. Rates count labelled decisions; intervals are Wilson's at 95%."],
-        tables=[Table(header=_HEADER, rows=[_row(run) for run in runs])],
+        text=[f"{source}. {_READING}"],
+        tables=[Table(header=_HEADER, rows=[_row(run) for run in runs]), *_tiers_compared(runs)],
         figures=_roc(runs),
     )
     return page("npstream backtest", [overview, *(_details(run) for run in runs)])
 
 
+_READING = (
+    "Rates count labelled decisions; intervals are Wilson's at 95%. rate/tau is the rate that the run was to hold, of "
+    "non-targets or (model.control: alarm_rate) of all observations, as a share of tau."
+)
+
+
 def _roc(runs: Sequence[Run]) -> list[str]:
+    """What other thresholds would have detected, a line for each run, and what the run did; then over target rates."""
+    return [*_roc_of_scores(runs), *_roc_of_rates(runs)]
+
+
+def _roc_of_scores(runs: Sequence[Run]) -> list[str]:
+    """Where only alarms and a sample are looked at, shares of the labelled are not those of all: no line."""
+    layers: list[Layer] = []
+    most = min(1.0, _ROC_TAUS * max(run.tau for run in runs))
+    for index, run in enumerate(runs[:_LINES_MAX]):
+        kept = [partition.margins.kept for partition in run.result.partitions]
+        margin, y = (np.concatenate(column) for column in zip(*kept, strict=True))
+        fpr, tpr = roc(margin, y, np.linspace(0.0, most, _ROC_POINTS))
+        if not fpr.size or run.result.config.labels.review:
+            continue
+        layers.append(Line(x=fpr.tolist(), y=tpr.tolist(), label=run.name, colour=index, dash=index))
+        did = [run.result.rates, *(rates for _, _, rates in run.result.tiers.values())]
+        layers.append(Points(x=[r.fpr for r in did], y=[r.tpr for r in did], colour=index, radius=4.0))
+    title = "ROC: threshold moved by a constant; dots are what was decided"
+    figure = Figure(title=title, x_label="FPR", y_label="TPR", layers=layers, x_range=(0.0, most), y_range=(0.0, 1.0))
+    return [svg(figure)] if layers else []
+
+
+def _roc_of_rates(runs: Sequence[Run]) -> list[str]:
     """Detection over false positives, a line for each set of settings that was run with several target rates."""
     alike: dict[str, list[Run]] = {}
     for run in runs:

@@ -344,7 +344,7 @@ def _style() -> str:
         ".npfig-line{stroke:currentColor;fill:none;stroke-width:1.6;stroke-linejoin:round}"
         ".npfig-band{fill:currentColor;fill-opacity:.18;stroke:none}.npfig-dots{fill:currentColor}"
         + hues(0)
-        + "@media (prefers-color-scheme:dark){.npfig text{fill:#ddd}.npfig-paper{fill:#16181d}"
+        + "@media screen and (prefers-color-scheme:dark){.npfig text{fill:#ddd}.npfig-paper{fill:#16181d}"
         ".npfig-grid{stroke:#2d3038}.npfig-rule{stroke:#999}" + hues(1) + "}"
     )
 

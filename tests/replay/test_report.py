@@ -5,6 +5,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -137,7 +138,7 @@ def test_the_page_is_well_formed_and_shows_every_run(runs: list[Run]) -> None:
     html = to_html(runs, "data.npz")
 
     assert parsed(html).open == []
-    assert len(list(figures(html))) == 1 + 4 * len(runs)
+    assert len(list(figures(html))) == 2 + 4 * len(runs)
     assert "<script" not in html
     for found in runs:
         assert found.result.digest in html
@@ -153,3 +154,33 @@ def test_the_page_refers_to_nothing_outside(runs: list[Run]) -> None:
     assert not re.search(r"@import|url\((?!#)", html)
     named = set(re.findall(r"https?://[^\s\"'<>]+", html))
     assert named <= {"http://www.w3.org/2000/svg"}
+
+
+def test_one_run_has_a_roc_and_what_it_did_on_it() -> None:
+    """From no false positives to ten times tau; where only alarms and a sample are labelled there is none."""
+    html = to_html([run()], "data")
+    (roc,) = [figure for figure in figures(html) if "ROC" in "".join(figure.itertext())]
+    drawn = [(each.get("points") or each.get("d") or "").split() for each in roc.iter()]
+    sampled = replace(config(), labels=replace(config().labels, review=0.1))
+    reviewed = Run("run", {}, replay(sampled, ArraySource(*rows(900), 2, 5)), 0.5)
+
+    assert max(len(points) for points in drawn) > 150
+    assert not [figure for figure in figures(to_html([reviewed], "data")) if "ROC" in "".join(figure.itertext())]
+
+
+def test_the_rate_that_is_held_is_that_of_the_control() -> None:
+    """Of non-targets, or of all observations: side by side each run shows the one that it was to hold."""
+    by_alarm = replay(config(control="alarm_rate"), ArraySource(*rows(2_000), 1, 5))
+    document = to_json(found := Run("run", {}, by_alarm, 0.5))
+
+    assert f" {document['alarm_rate'] / 0.1:.2f} " in to_text([found])
+    assert f" {document['fpr'] / 0.1:.2f} " not in to_text([found])
+
+
+def test_a_report_is_made_for_paper_too() -> None:
+    """A4, light whatever the reader's setting, a page for each run, no table that must be scrolled."""
+    html = to_html([run()], "data")
+
+    assert "@page{size:A4" in html
+    assert re.search(r"@media print\{.*color-scheme:light.*section\+section\{break-before:page\}", html)
+    assert "@media (prefers-color-scheme:dark)" not in html
