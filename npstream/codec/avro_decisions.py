@@ -71,8 +71,8 @@ def encode_avro(columns: DecisionColumns, schema: int) -> list[bytes]:
 def _reasons(columns: DecisionColumns) -> list[bytes]:
     """An array of as many items as there are, and its end; the end alone where there are none."""
     found = [b"\0"] * len(columns.ids)
-    for row in columns.with_reasons():
-        items = [_text(feature) + struct.pack("<d", moved) for feature, moved in columns.reasons(row)]
+    for row, reasons in columns.reasons():
+        items = [_text(feature) + struct.pack("<d", moved) for feature, moved in reasons]
         found[row] = b"".join((_long(len(items)), *items, b"\0"))
     return found
 

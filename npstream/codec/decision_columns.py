@@ -1,6 +1,6 @@
 """A batch of decisions as columns: what every format of decisions is written from."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,11 +38,12 @@ class DecisionColumns(NamedTuple):
     tiers: Sequence[str] = ()
     features: Sequence[str] = ()
 
-    def with_reasons(self) -> list[int]:
-        """The rows that have reasons."""
-        return np.flatnonzero((self.column >= 0).any(axis=1)).tolist()
-
-    def reasons(self, row: int) -> list[tuple[str, float]]:
-        """The features that moved the score of a row most, the farthest first, and how far each did."""
-        pairs = zip(self.column[row].tolist(), self.contribution[row].tolist(), strict=True)
-        return [(self.features[column], moved) for column, moved in pairs if column >= 0]
+    def reasons(self) -> Iterator[tuple[int, list[tuple[str, float]]]]:
+        """The rows that have reasons: the features that moved the score most, the farthest first, and how far."""
+        if self.column.shape[1] == 0:
+            return
+        rows = np.flatnonzero(self.column[:, 0] >= 0)
+        found = zip(rows.tolist(), self.column[rows].tolist(), self.contribution[rows].tolist(), strict=True)
+        for row, columns, moved in found:
+            pairs = zip(columns, moved, strict=True)
+            yield row, [(self.features[column], contribution) for column, contribution in pairs if column >= 0]

@@ -149,9 +149,9 @@ def encode_decisions(columns: DecisionColumns, schema: int | None = None) -> lis
         names = [b',"tier":%b}' % orjson.dumps(name) for name in columns.tiers]
         for row in np.flatnonzero(columns.depth).tolist():
             values[row] = values[row][:-1] + names[columns.depth[row] - 1]
-    for row in columns.with_reasons():
-        reasons = [Contribution(*each) for each in columns.reasons(row)]
-        values[row] = values[row][:-1] + b',"reasons":%b}' % orjson.dumps(reasons)
+    for row, reasons in columns.reasons():
+        listed = orjson.dumps([{"feature": feature, "contribution": moved} for feature, moved in reasons])
+        values[row] = values[row][:-1] + b',"reasons":%b}' % listed
     return values
 
 
