@@ -31,7 +31,7 @@ def send_day(made: Stage, day: int) -> None:
 @pytest.fixture
 def made(tmp_path: Path) -> Stage:
     """The three days; waiting observations outlast the ring."""
-    found = stage(tmp_path, labels={"buffer_max": 200, "expire_events": 500})
+    found = stage(tmp_path, labels={"buffer_max": 200, "expire_events": 500}, decisions={"reasons": 2})
     send_day(found, 0)
     assert found.run(crashes=[4, 9, 17]).crashes == 3
     send_day(found, 1)
