@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from npstream.records import AlarmRates, Phase, SampleLabels, Share, Tier
+from npstream.records import NONE_COUNTED, AlarmRates, Counted, CountsOverTime, Phase, SampleLabels, Share, Tier
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -207,6 +207,13 @@ _PROGRESS = (
         PARTITION,
     ),
     Metric(
+        "npstream_label_lag_records",
+        "gauge",
+        "records",
+        "Records of the labels topic not learned yet; NaN without labels.topic, and while the end is not known.",
+        PARTITION,
+    ),
+    Metric(
         "npstream_partition_phase",
         "gauge",
         "boolean",
@@ -297,8 +304,9 @@ class Reading:
     its tally; `bad_events` those of this process, by reason and by the decision
     published all the same ("1", "-1", "none"). `negatives` and the like are
     labelled events; `pending` observations wait for a label, `correctable` have one
-    that may be corrected. `replay_to` is the offset at which a replay ends,
-    `saved_offset` that of the newest snapshot. `sample` are labels of the review
+    that may be corrected. `warmup` is what the threshold has seen of what it must see before the first alarm,
+    `next_label` where the labels topic is read next, None without one. `replay_to` is the offset at which a replay
+    ends, `saved_offset` that of the newest snapshot. `sample` are labels of the review
     sample, None without one; `rates` come from the state, whoever made it. `tiers` are the strictest first, as those
     of the rates are; none without them.
     """
@@ -328,9 +336,12 @@ class Reading:
     pending: int
     correctable: int
     warming_up: bool
+    warmup: Counted = NONE_COUNTED
+    next_label: int | None = None
     sample: SampleLabels | None = None
     rates: AlarmRates = field(default_factory=AlarmRates)
     tiers: Sequence[Tier] = ()
+    timeline: CountsOverTime | None = field(default=None, compare=False, repr=False)
 
 
 class Observer:

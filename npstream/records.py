@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from npstream.arrays import Counts
 from npstream.errors import plural
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -230,6 +231,9 @@ class Counted(NamedTuple):
         return self.hits / self.trials if self.trials else None
 
 
+NONE_COUNTED = Counted()
+
+
 class Spans(NamedTuple):
     """A rate over recent events, and over all since the warm-up."""
 
@@ -258,6 +262,31 @@ class AlarmRates(NamedTuple):
     tpr: Spans = Spans()
     alarms_per_day: float | None = None
     tiers: tuple[TierRates, ...] = ()
+
+
+COUNTED_OVER_TIME = (
+    "decisions",
+    "warmup",
+    "alarms",
+    "withheld",
+    "non_targets",
+    "false_alarms",
+    "targets",
+    "detections",
+)
+"""What is counted by the minute and by the hour; those in warm-up are neither alarms nor among labelled ones."""
+
+
+class CountsOverTime(NamedTuple):
+    """Counts of event time up to `newest_ms` since the epoch, 0: none yet; a column each of `COUNTED_OVER_TIME`.
+
+    `minutes` int32[1440, 8] of the last day, `hours` int32[744, 8] of the last month, as rings: minute m since the
+    epoch is row m % 1440.
+    """
+
+    newest_ms: int
+    minutes: Counts
+    hours: Counts
 
 
 class SampleLabels(NamedTuple):

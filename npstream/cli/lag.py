@@ -21,7 +21,8 @@ Examples:
 \b
 records: what is committed, stable and not yet decided. seconds: how long the oldest of it
 has waited, by its timestamp. held back: after the start of an open transaction, so that
-nobody can read it yet; when that lasts, run `npstream doctor`. Reads only.
+nobody can read it yet; when that lasts, run `npstream doctor`. labels, with labels.topic:
+labels that are not learned yet; they are taken with the next event. Reads only.
 Exit codes: 0 shown; 3 settings refused; 4 brokers; 5 stored state is damaged."""
 )
 @settings_options()

@@ -131,6 +131,7 @@ def run(
             depth = max(code, 0)
         outcome.decision[e] = 0 if op == RELEASE else 1 if depth > 0 else -1
         outcome.depth[e] = depth
+        outcome.warm[e] = warm
         outcome.reason[e] = why
         outcome.score[e] = f
         outcome.threshold[e] = level[Q]

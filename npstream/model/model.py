@@ -34,7 +34,7 @@ from npstream.model.state import (
     state_from_bytes,
 )
 from npstream.model.tiers import rule_at, stricter, tier_of
-from npstream.records import Tier
+from npstream.records import Counted, Tier
 
 # Under Adagrad the directions learn at their own rate, eta * 20 / sqrt(d).
 _ALPHA_GAIN = 20.0
@@ -265,7 +265,12 @@ class Model:
     @property
     def warming_up(self) -> bool:
         """True until enough labelled negatives (control alarm_rate: observations) were seen to allow an alarm."""
-        return int(self._state.tally[gate.TRACKED]) < self._rule.warmup
+        return self.warmup.hits < self.warmup.trials
+
+    @property
+    def warmup(self) -> Counted:
+        """How many of them were seen, of those that it takes."""
+        return Counted(min(int(self._state.tally[gate.TRACKED]), self._rule.warmup), self._rule.warmup)
 
     @property
     def budget_left(self) -> float:

@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     a row are the current model's. `threshold` (of the widest tier), `gamma`, `fpr` (recent
     estimate) and `t` (events learned so far) are those decided with. `column` int32[n, k]
     are the k columns that moved the score of an alarm most, -1 for none, and
-    `contribution` float64[n, k] how far each moved it.
+    `contribution` float64[n, k] how far each moved it. `warm` is whether it was decided in warm-up.
     """
 
     decision: Signs
@@ -46,3 +46,4 @@ class Outcome(NamedTuple):
     depth: Signs
     column: npt.NDArray[np.int32]
     contribution: Floats
+    warm: Signs

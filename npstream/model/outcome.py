@@ -47,4 +47,5 @@ def empty_outcome(n: int, reasons: int = 0) -> Outcome:
         depth=np.empty(n, np.int8),
         column=np.full((n, reasons), -1, np.int32),
         contribution=np.zeros((n, reasons)),
+        warm=np.empty(n, np.int8),
     )

@@ -6,13 +6,18 @@ is made here. Without a request the worker pays one look at an empty set per tur
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from npstream.model import Model, Params
+from npstream.monitor.http import JSON, Query, Response, text
+from npstream.monitor.status import PartitionStatus
+from npstream.records import Phase
 
 GRID = 41
 """Points along each side: coarse, 1,681 scores, a few milliseconds."""
@@ -81,6 +86,24 @@ def boundary(model: Model) -> dict[str, Any]:
         "margins": [float(f"{margin:.4g}") for margin in margins],
         "t": model.t,
     }
+
+
+def boundary_response(
+    known: Mapping[int, PartitionStatus], query: Query, find: Callable[[PartitionStatus], Model | None]
+) -> Response:
+    """`/boundary`: of one of these partitions; `find` gives a copy of its model, or None when that takes too long."""
+    here = {str(number): status for number, status in known.items()}
+    status = here.get(query.get("partition", ""))
+    if status is None or status.reading is None:
+        return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of these: {', '.join(here) or 'none'}")
+    if status.reading.d != 2:
+        return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {status.reading.d}")
+    if status.phase is Phase.PAUSED:
+        return text(HTTPStatus.NOT_FOUND, f"partition {status.partition} is paused: its model is not at hand")
+    model = find(status)
+    if model is None:
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")
+    return Response(HTTPStatus.OK, JSON, orjson.dumps(boundary(model)))
 
 
 def _ranges(arrays: Mapping[str, npt.NDArray[Any]]) -> list[tuple[float, float]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 
-from npstream.monitor.boundary import boundary
+from npstream.monitor.boundary import boundary_response
 from npstream.monitor.document import status_document
-from npstream.monitor.http import HttpServer, Query, Response, text
+from npstream.monitor.history import history_response
+from npstream.monitor.http import JSON, HttpServer, Query, Response, text
 from npstream.monitor.lag import Lag, LagWatch
 from npstream.monitor.metrics import CONTENT_TYPE
 from npstream.monitor.page import live_page, page_policy
@@ -23,7 +24,6 @@ from npstream.port import Log
 from npstream.records import Phase
 from npstream.secrets import Secrets
 
-_JSON = "application/json"
 _STOP_S = 2.0
 _MODEL_S = 2.0
 """How long a request for a boundary waits for the worker."""
@@ -84,6 +84,7 @@ class Dashboard:
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/status": self._status,
+            "/history": lambda query: history_response(self._owned(), query),
             "/boundary": self._boundary,
         }
         self._server = HttpServer(config.host, config.port, routes)
@@ -114,10 +115,9 @@ class Dashboard:
 
     def status(self) -> dict[str, Any]:
         """The status as `/status` shows it; for any thread."""
-        age_s = self._recorder.pulse.age_s()
-        document = status_document(
-            self._identity, self._recorder.board.current, self._lags(), self._clock(), age_s, self._ready()
-        )
+        pulse, board = self._recorder.pulse, self._recorder.board.current
+        document = {"source": "worker", "started": pulse.started, "loop_age_s": round(pulse.age_s(), 3)}
+        document |= status_document(self._identity, board, self._lags(), self._clock(), self._ready())
         masked: dict[str, Any] = self._secrets.mask(document)
         return masked
 
@@ -164,19 +164,7 @@ class Dashboard:
         return Response(HTTPStatus.OK, CONTENT_TYPE, body)
 
     def _status(self, query: Query) -> Response:
-        return Response(HTTPStatus.OK, _JSON, orjson.dumps(self.status()))
+        return Response(HTTPStatus.OK, JSON, orjson.dumps(self.status()))
 
     def _boundary(self, query: Query) -> Response:
-        owned = {str(number): known for number, known in self._owned().items()}
-        known = owned.get(query.get("partition", ""))
-        if known is None or known.reading is None:
-            here = ", ".join(owned) or "none"
-            return text(HTTPStatus.NOT_FOUND, f"?partition= must name a partition of this worker: {here}")
-        if known.reading.d != 2:
-            return text(HTTPStatus.NOT_FOUND, f"a boundary is drawn for 2 features; this model has {known.reading.d}")
-        if known.phase is Phase.PAUSED:
-            return text(HTTPStatus.NOT_FOUND, f"partition {known.partition} is paused: its model is not at hand")
-        model = self._recorder.desk.ask(known.partition, _MODEL_S)
-        if model is None:
-            return text(HTTPStatus.SERVICE_UNAVAILABLE, "the worker is busy; ask again")
-        return Response(HTTPStatus.OK, _JSON, orjson.dumps(boundary(model)))
+        return boundary_response(self._owned(), query, lambda known: self._recorder.desk.ask(known.partition, _MODEL_S))

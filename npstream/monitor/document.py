@@ -11,7 +11,7 @@ from npstream.report.intervals import sampled, wilson
 
 
 def status_document(
-    identity: Identity, status: WorkerStatus, lags: Mapping[int, Lag], now: float, loop_age_s: float, ready: bool
+    identity: Identity, status: WorkerStatus, lags: Mapping[int, Lag], now: float, ready: bool
 ) -> dict[str, Any]:
     """Everything an operator may see; plain JSON values. Ages are in seconds."""
     return {
@@ -21,7 +21,6 @@ def status_document(
         "version": identity.version,
         "algorithm": identity.algorithm,
         "ready": ready,
-        "loop_age_s": round(loop_age_s, 3),
         "transactions": status.transactions,
         "aborts": status.aborts,
         "session_restarts": status.session_restarts,
@@ -44,6 +43,7 @@ def _partition(known: PartitionStatus, lag: Lag | None, now: float) -> dict[str,
         "end_offset": None if lag is None else lag.end,
         "lag_records": None if lag is None else lag.records,
         "lag_s": None if lag is None else round(lag.seconds, 1),
+        "label_lag": None if lag is None else lag.labels,
         "stuck_transaction": lag is not None and lag.stuck,
         "checkpoint_bytes": known.checkpoint_bytes,
         "checkpoint_age_s": round(known.checkpoint_age(now), 1),
@@ -82,6 +82,7 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "gamma": reading.gamma,
         "pinned": known.pinned,
         "warming_up": reading.warming_up,
+        "warmup": {"seen": reading.warmup.hits, "of": reading.warmup.trials},
         "budget_left": reading.budget_left,
         "outstanding": reading.outstanding,
         "tiers": [_tier(tier, found) for tier, found in zip(reading.tiers, reading.rates.tiers, strict=True)],

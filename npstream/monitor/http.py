@@ -5,6 +5,7 @@
     /readyz    200 once the first poll has returned and every owned partition is restored
     /metrics   Prometheus text
     /status    JSON
+    /history   JSON, `?span=day` or `month`, `&partition=0`: counts over time
     /boundary  JSON, `?partition=0`: margins of a two-feature model over a grid
     /          the live page
 
@@ -47,6 +48,8 @@ class Response:
     body: bytes
     policy: str = "default-src 'none'; frame-ancestors 'none'"
 
+
+JSON = "application/json"
 
 Query = Mapping[str, str]
 Route = Callable[[Query], Response]

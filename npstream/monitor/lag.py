@@ -45,20 +45,23 @@ class Lag:
     """What one partition has before it. `end` is the stable end.
 
     `seconds` bounds the wait of the oldest record from above; where nothing does,
-    they are how long this worker has seen it wait.
+    they are how long this worker has seen it wait. `labels` are records of the labels
+    topic that are not learned, None where there is none.
     """
 
     records: int
     seconds: float
     end: int
     stuck: bool
+    labels: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What was found from a position on: nothing at all, or a record of this event time, or not looked (None)."""
+    """What was found from a position to a stable end: nothing, or a record of this event time, or not looked (None)."""
 
     position: int
+    stable: int
     nothing: bool
     timestamp_ms: int | None
 
@@ -84,6 +87,7 @@ class _Seen:
     passed: _Mark | None
     mark: _Mark
     ahead: _Ahead
+    labels: _Ahead | None
 
 
 class LagWatch:
@@ -132,13 +136,13 @@ class LagWatch:
                 self.look()
             except NpstreamError as error:
                 self._logger.warning("log ends unknown", cause=str(error))
-                self._disconnect()
+                self.disconnect()
             except Exception:
                 # Whatever else it is, it must not end this thread: the lag would be unknown forever.
                 self._logger.exception("log ends unknown")
-                self._disconnect()
+                self.disconnect()
             wait_s = min(max(INTERVAL_S, _DUTY * (self._clock() - started)), _INTERVAL_MAX_S)
-        self._disconnect()
+        self.disconnect()
 
     def look(self) -> None:
         """Ask once for the ends of every owned partition. Raises what the log raises."""
@@ -147,14 +151,17 @@ class LagWatch:
         owned = self._owned()
         # Only a restore reads checkpoints, but when it waits for them, that must be reported.
         read = (Channel.EVENTS,) if self._watch is None else (Channel.EVENTS, Channel.CHECKPOINTS)
-        ends = self._log.all_ends([(channel, partition) for channel in read for partition in owned])
+        places = [(channel, partition) for channel in read for partition in owned]
+        places += [(Channel.LABELS, known.partition) for known in owned.values() if _next_label(known) is not None]
+        ends = self._log.all_ends(places)
         seen = {}
         for partition, status in owned.items():
             if self._stop.is_set():
                 return
             if status.reading is not None:
-                events = ends[Channel.EVENTS, partition]
-                seen[partition] = self._look_at(self._log, events, partition, status.reading.next_offset)
+                labels = self._look_at_labels(self._log, status, ends.get((Channel.LABELS, partition)))
+                events, position = ends[Channel.EVENTS, partition], status.reading.next_offset
+                seen[partition] = self._look_at(self._log, events, partition, position, labels)
         self._seen = seen
         if self._watch is not None:
             self._name_stuck({item.place: item for item in self._watch.look(self._clock(), ends)}, ends.keys())
@@ -175,20 +182,28 @@ class LagWatch:
                 self._logger.info("transaction no longer stuck", topic=item.topic, partition=item.partition)
         self._stuck = found
 
-    def _look_at(self, log: Log, ends: Ends, partition: int, position: int) -> _Seen:
+    def _look_at_labels(self, log: Log, status: PartitionStatus, ends: Ends | None) -> _Ahead | None:
+        next_label, before = _next_label(status), self._seen.get(status.partition)
+        if ends is None or next_label is None:
+            return None
+        # The first label is meant by 0, whatever its offset.
+        position = max(next_label, ends.begin)
+        place = Channel.LABELS, status.partition
+        return _look_ahead(log, place, position, ends.stable, None if before is None else before.labels)
+
+    def _look_at(self, log: Log, ends: Ends, partition: int, position: int, labels: _Ahead | None) -> _Seen:
         now = self._clock()
         before = self._seen.get(partition)
-        ahead = _Ahead(position, True, None)
-        if position < ends.stable:
-            ahead = _look_ahead(log, partition, position, ends.stable, before)
+        place = Channel.EVENTS, partition
+        ahead = _look_ahead(log, place, position, ends.stable, None if before is None else before.ahead)
         here = _Mark(ends.stable, now)
         if ahead.nothing:
-            return _Seen(ends, now, here, here, ahead)
+            return _Seen(ends, now, here, here, ahead, labels)
         if before is None:
-            return _Seen(ends, now, None, here, ahead)
+            return _Seen(ends, now, None, here, ahead, labels)
         if position >= before.mark.end:
-            return _Seen(ends, now, before.mark, here, ahead)
-        return _Seen(ends, now, before.passed, before.mark, ahead)
+            return _Seen(ends, now, before.mark, here, ahead, labels)
+        return _Seen(ends, now, before.passed, before.mark, ahead, labels)
 
     def lags(self) -> dict[int, Lag]:
         """The lag of each owned partition whose end is known."""
@@ -212,9 +227,11 @@ class LagWatch:
         if at_ms is not None and (age_s := waited_s(self._wall() * 1000, at_ms)) is not None:
             bounds.append(age_s)
         seconds = min(bounds, default=now - seen.mark.at)
-        return Lag(records, seconds if records else 0.0, seen.ends.stable, stuck)
+        labels = None if seen.labels is None else _labels_left(status, seen.labels)
+        return Lag(records, seconds if records else 0.0, seen.ends.stable, stuck, labels)
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
+        """Close the connections; the next look opens them again."""
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -222,15 +239,26 @@ class LagWatch:
             self._watch.forget()
 
 
-def _look_ahead(log: Log, partition: int, position: int, stable: int, before: _Seen | None) -> _Ahead:
-    """What lies before a partition; the log is read only when there was no progress since the last look.
+def _next_label(status: PartitionStatus) -> int | None:
+    return None if status.reading is None else status.reading.next_label
+
+
+def _labels_left(status: PartitionStatus, ahead: _Ahead) -> int:
+    position = max(_next_label(status) or 0, ahead.position)
+    return 0 if ahead.nothing and position == ahead.position else max(0, ahead.stable - position)
+
+
+def _look_ahead(log: Log, place: Place, position: int, stable: int, before: _Ahead | None) -> _Ahead:
+    """What lies before a position; the log is read only when there was no progress since the last look.
 
     Offsets may hold no record at all, only the marks that transactions leave, and
     an idle partition must not look late because of them.
     """
-    if before is None or before.ahead.position != position:
-        return _Ahead(position, False, None)
-    if before.ends.stable == stable and (before.ahead.nothing or before.ahead.timestamp_ms is not None):
-        return before.ahead
-    first = next(log.read(Channel.EVENTS, partition, position, stable), None)
-    return _Ahead(position, True, None) if first is None else _Ahead(position, False, first.timestamp_ms)
+    if position >= stable:
+        return _Ahead(position, stable, True, None)
+    if before is None or before.position != position:
+        return _Ahead(position, stable, False, None)
+    if before.stable == stable and (before.nothing or before.timestamp_ms is not None):
+        return before
+    first = next(log.read(*place, position, stable), None)
+    return _Ahead(position, stable, first is None, None if first is None else first.timestamp_ms)

@@ -1,29 +1,35 @@
-"""The live page: one HTML file that asks this worker's `/status` and nobody else."""
+"""The live page: one HTML file, made of the parts in `web`, that asks its own server and nobody else."""
 
 import base64
 import hashlib
-import re
 from functools import cache
 from importlib.resources import files
 
-_INLINE = {kind: re.compile(f"<{kind}>(.*?)</{kind}>", re.DOTALL) for kind in ("script", "style")}
+_SCRIPTS = ("words.js", "charts.js", "partition.js", "page.js")
 
 
 @cache
 def live_page() -> bytes:
     """The page as it is served."""
-    return files("npstream.monitor").joinpath("page.html").read_bytes()
+    page = _part("index.html").replace("/* style */", _part("style.css"), 1)
+    return page.replace("/* script */", _script(), 1).encode()
 
 
 @cache
 def page_policy() -> str:
     """The content security policy: its own inline script and style, requests to its own server, nothing else."""
-    text = live_page().decode()
-    allowed = {kind: " ".join(map(_source, pattern.findall(text))) for kind, pattern in _INLINE.items()}
     return (
-        f"default-src 'none'; script-src {allowed['script']}; style-src {allowed['style']}; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src {_source(_script())}; style-src {_source(_part('style.css'))}; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
+
+
+def _script() -> str:
+    return '"use strict";\n' + "".join(map(_part, _SCRIPTS))
+
+
+def _part(name: str) -> str:
+    return files("npstream.monitor").joinpath("web", name).read_text("utf-8")
 
 
 def _source(content: str) -> str:

@@ -85,6 +85,7 @@ class PartitionMetrics:
         self._pending = gauge("npstream_pending_observations")
         self._lag_records = gauge("npstream_lag_records")
         self._lag_seconds = gauge("npstream_lag_seconds")
+        self._label_lag = gauge("npstream_label_lag_records")
         self._phases = {phase: gauge("npstream_partition_phase", phase) for phase in Phase}
         self._replay_left = gauge("npstream_replay_left_records")
         self._stuck = gauge("npstream_stuck_transaction")
@@ -193,6 +194,7 @@ class PartitionMetrics:
             child.set(phase is status.phase)
         self._lag_records.set(math.nan if lag is None else lag.records)
         self._lag_seconds.set(math.nan if lag is None else lag.seconds)
+        self._label_lag.set(math.nan if lag is None or lag.labels is None else lag.labels)
         self._stuck.set(lag is not None and lag.stuck)
         reading = status.reading
         if reading is not None:

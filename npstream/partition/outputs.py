@@ -57,7 +57,7 @@ class OutputBuilder:
         offsets, stamps, keys, _, headers = zip(*records, strict=True)
         named = self._named(ids, offsets)
         common = self._tau, self._model, reviewed, self._review, self._tiers, self._features
-        columns = DecisionColumns(named, *outcome, *common)
+        columns = DecisionColumns(named, *outcome[:-1], *common)
         values = encode_decisions(columns, self._schema)
         if min(stamps) <= 0:
             stamps = tuple(map(published_timestamp, stamps))

@@ -25,7 +25,6 @@ from npstream.model.account import KINDS, dump_account, empty_account, load_acco
 from npstream.partition.archive import Archive
 from npstream.partition.config import PartitionConfig
 from npstream.partition.counters import JOINING, Tally
-from npstream.partition.daily import Daily
 from npstream.partition.dead_letter_cap import DeadLetterCap
 from npstream.partition.joining import CLOCK, EVENTS, EventColumns, Planned, Rules
 from npstream.partition.journal import Journal
@@ -35,6 +34,7 @@ from npstream.partition.outputs import OutputBuilder
 from npstream.partition.pending import Pending
 from npstream.partition.proof import Chain
 from npstream.partition.review import ReviewSample
+from npstream.partition.timeline import Timeline
 from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, Spans, TierRates
 
 _SMALL_BYTES = 256
@@ -83,7 +83,7 @@ class PartitionProcessor:
         self.review = ReviewSample()
         self.archive = Archive()
         self._account = empty_account(len(config.params.rates))
-        self._daily = Daily()
+        self.timeline = Timeline()
         self._chain = Chain()
         self._journal = Journal()
         self._clock_ms = -1
@@ -133,7 +133,7 @@ class PartitionProcessor:
         spans = [Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True)]
         tiers = [TierRates(name, *spans[KINDS * k :][:KINDS]) for k, name in enumerate(self.config.params.tier_names)]
         alarms, fpr, tpr = spans[:KINDS]
-        return AlarmRates(alarms, fpr, tpr, self._daily.alarms_per_day, tuple(tiers[::-1]))
+        return AlarmRates(alarms, fpr, tpr, self.timeline.alarms_per_day, tuple(tiers[::-1]))
 
     def forget_label_offset(self) -> None:
         """Read the labels topic from its first record again: what the old offset meant is gone."""
@@ -215,7 +215,9 @@ class PartitionProcessor:
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             outcome = self._run(planned)
-            self._daily.count(batch.stamp[planned.events], outcome.decision[planned.deciding])
+            stamps = np.zeros(len(outcome.t), np.int64)
+            stamps[planned.deciding] = batch.stamp[planned.events]
+            self.timeline.count(stamps, planned.operations, outcome)
             parts.append((outcome, planned.deciding))
             sampled += (len(events) + np.flatnonzero(planned.operations.y[planned.deciding] < -1)).tolist()
             events += (planned.events if event_of is None else event_of[planned.events]).tolist()
@@ -286,7 +288,6 @@ class PartitionProcessor:
             "clock_ms": self._clock_ms,
             "block": [self._cap.seen, self._cap.bad],
             "outputs": self._chain.count,
-            "daily": self._daily.dump(),
             "next_label": self._next_label,
             "review": self.review.dump(),
         }
@@ -309,6 +310,7 @@ class PartitionProcessor:
         digest, open_block = self._chain.dump()
         blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
         blobs |= {"archive": self.archive.dump(), "account": dump_account(self._account)}
+        blobs["timeline"] = self.timeline.dump()
         meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
         return self._saved(ring_place, self.config.to_dict(), meta, blobs)
 
@@ -350,7 +352,7 @@ class PartitionProcessor:
             processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
-            processor._daily = Daily.load(snapshot.meta["daily"])
+            processor.timeline = Timeline.load(snapshot.blobs["timeline"])
             processor._account = load_account(snapshot.blobs["account"], len(config.params.rates))
             processor._next_label = snapshot.meta["next_label"]
             processor.label_topic_id = snapshot.meta["label_topic_id"]

@@ -8,6 +8,7 @@ from npstream.model.state import empty_state, named_arrays
 from npstream.partition import PartitionConfig
 from npstream.partition.proof import BLOCK
 from npstream.partition.segments import segment_entries
+from npstream.partition.timeline import PACKED_MAX
 
 SNAPSHOT_MAX_BYTES = 64 * 2**20
 """Largest snapshot accepted: some 75 chunks in one transaction, a second or two to write and to read."""
@@ -73,7 +74,7 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     newest = min(waiting, entries) * (entry + _NUMBER_BYTES)
     names = sum(len(name.encode()) + 3 for name in config.events.columns or ())
     remembered = config.labels.remembered_max + config.labels.early_max
-    rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + names
+    rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + PACKED_MAX + names
     rest += len(config.params.rates) * _ACCOUNT_BYTES
     return Sizes(state, waiting * entry, state + newest + named + rest)
 

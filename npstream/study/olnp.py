@@ -106,6 +106,7 @@ class Olnp:
             fpr=fpr,
             t=t,
             depth=(score > 0).astype(np.int8),
+            warm=np.zeros(n, np.int8),
         )
 
 

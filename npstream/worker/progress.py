@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from npstream.observe import Observer, Reading
+from npstream.partition.reading import reading_of
 from npstream.worker.partition_task import PartitionTask
 
 _REPORT_S = 0.25
@@ -32,12 +33,12 @@ class Progress:
         """A partition's state is loaded; what was committed since its snapshot is to be replayed."""
         begin, end = task.processor.next_offset, task.replay_to
         self._observer.assigned(task.partition, seconds, begin, end)
-        self._observer.replaying(reading_of(task))
+        self._observer.replaying(_reading_of(task))
         self._log.info("assigned", partition=task.partition, checkpoint=begin, committed=end, seconds=round(seconds, 3))
 
     def replayed(self, task: PartitionTask) -> None:
         """A partition has replayed a batch, and may have come to the end of its replay."""
-        self._observer.replaying(reading_of(task))
+        self._observer.replaying(_reading_of(task))
         if task.is_live:
             self._observer.went_live(task.partition, task.replayed)
             self._log.info("live", partition=task.partition, replayed=task.replayed)
@@ -68,7 +69,7 @@ class Progress:
         """Report one partition now, if it has committed since its last report."""
         if task.unreported:
             task.unreported = False
-            self._observer.observed(reading_of(task))
+            self._observer.observed(_reading_of(task))
 
     def show_models(self, tasks: Mapping[int, PartitionTask]) -> None:
         """Hand out the models that somebody asks to see; costs a look at an empty set when nobody does."""
@@ -78,37 +79,5 @@ class Progress:
                 self._observer.shown_model(partition, model.params, model.to_bytes())
 
 
-def reading_of(task: PartitionTask) -> Reading:
-    """The partition as it is between two events, as a value that does not change with it."""
-    processor = task.processor
-    model, params = processor.model, processor.config.params
-    return Reading(
-        partition=task.partition,
-        phase=task.phase,
-        next_offset=processor.next_offset,
-        replay_to=task.replay_to,
-        saved_offset=task.saved_offset,
-        counts=processor.tally.to_dict(),
-        bad_events=dict(processor.bad_events),
-        preset=params.preset,
-        control=params.control,
-        learning=params.learning,
-        d=params.d,
-        features=processor.config.events.columns,
-        tau=params.tau,
-        t=model.t,
-        negatives=model.negatives,
-        positives=model.positives,
-        false_alarms=model.false_alarms,
-        detections=model.detections,
-        threshold=model.threshold,
-        gamma=model.gamma,
-        budget_left=model.budget_left,
-        outstanding=model.outstanding,
-        pending=processor.pending.waiting,
-        correctable=processor.pending.labelled,
-        warming_up=model.warming_up,
-        sample=processor.review.labels(),
-        rates=processor.rates(),
-        tiers=model.tiers,
-    )
+def _reading_of(task: PartitionTask) -> Reading:
+    return reading_of(task.processor, task.phase, task.replay_to, task.saved_offset)

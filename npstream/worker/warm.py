@@ -10,9 +10,9 @@ from npstream.codec.digest import keys_of
 from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 from npstream.partition.counters import JOINING
-from npstream.partition.daily import Daily
 from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
 from npstream.partition.pending import Pending
+from npstream.partition.timeline import Timeline
 
 _YOUNG_MAX = 50_000
 """New objects before the collector looks: some batches. The default, 700, looks a dozen times per batch for nothing."""
@@ -28,11 +28,14 @@ def warm_up(config: PartitionConfig) -> float:
     code = np.array([Op.SCORE, Op.LEARN, Op.SCORE_LEARN], np.int8)
     x = np.zeros((3, config.params.d), np.float32)
     y, slot = np.array([0, -1, 1], np.int8), np.array([0, 0, -1], np.int32)
-    model.run(Operations(code, x, np.zeros(3), y, slot), np.zeros(1, np.int8))
+    operations = Operations(code, x, np.zeros(3), y, slot)
+    outcome = model.run(operations, np.zeros(1, np.int8))
     decoder = EventDecoder(config.events)
     decoder.warm_up()
     _join_nothing(config, decoder)
-    Daily().count(np.empty(0, np.int64), np.empty(0, np.int8))
+    timeline = Timeline()
+    timeline.count(np.zeros(3, np.int64), operations, outcome)
+    Timeline.load(timeline.dump())
     _calm_collector()
     return time.monotonic() - started
 

@@ -32,7 +32,7 @@ def test_the_context_is_small_and_complete() -> None:
     """Only the program, its licence, its locks and the warm-up are sent to the engine."""
     names = {str(path) for path in sent(ROOT, IGNORE)}
 
-    assert "npstream/monitor/page.html" in names
+    assert "npstream/monitor/web/index.html" in names
     assert {name for name in names if not name.startswith("npstream/")} == {
         "LICENSE",
         "README.md",

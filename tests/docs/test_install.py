@@ -76,4 +76,4 @@ def test_the_wheel_has_no_documents(wheel: Path) -> None:
         names = archive.namelist()
 
     assert [name for name in names if name.endswith(".md")] == []
-    assert "npstream/monitor/page.html" in names
+    assert "npstream/monitor/web/index.html" in names

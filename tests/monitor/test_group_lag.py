@@ -76,3 +76,22 @@ def test_event_times_that_mean_nothing_give_no_seconds(tmp_path: Path) -> None:
     found = as_json(tool(tmp_path, "lag", "--json"))
     assert (found["records"], found["seconds"], found["partitions"][0]["seconds"]) == (5, None, None)
     assert [line.split()[-2] for line in tool(tmp_path, "lag").stdout.splitlines()[-2:]] == ["-", "-"]
+
+
+def test_labels_that_are_not_learned_are_counted_beside_the_events(tmp_path: Path) -> None:
+    """They are learned with the next event, so those that came after it wait; without a topic there is no column."""
+    made = stage(tmp_path, labels={"topic": "labels"})
+    made.send([client.event(i, [0.0] * 3) for i in range(5)])
+    made.run()
+    log = made.log()
+    log.append(Channel.LABELS, 0, [(None, b'{"id": %d, "y": 0}' % i, (), 1) for i in range(3)])
+    log.close()
+
+    found = as_json(tool(tmp_path, "lag", "--json"))
+    assert (found["records"], found["labels"], found["partitions"][0]["labels"]) == (0, 3, 3)
+    assert tool(tmp_path, "lag").stdout.splitlines()[0].split()[-1] == "labels"
+
+    plain = stage(tmp_path / "plain")
+    plain.send(mixed(3))
+    assert as_json(tool(tmp_path / "plain", "lag", "--json"))["labels"] is None
+    assert "labels" not in tool(tmp_path / "plain", "lag").stdout

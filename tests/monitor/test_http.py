@@ -88,7 +88,7 @@ def test_everything_responds_while_the_worker_runs(tmp_path: Path) -> None:
     assert responses["livez"][1] == "alive\n"
     assert responses["readyz"][1] == "ready\n"
     assert responses[""][1].startswith("<!doctype html>")
-    assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /boundary\n")
+    assert wrong == (404, "nothing here; there is / /startz /livez /readyz /metrics /status /history /boundary\n")
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_a_boundary_is_drawn_from_a_copy_of_the_model(tmp_path: Path) -> None:
     assert any(margin > 0 for margin in drawn["margins"])
     assert any(margin < 0 for margin in drawn["margins"])
     assert after["partitions"][0]["learned"] == 410
-    assert wrong == (404, "?partition= must name a partition of this worker: 0\n")
+    assert wrong == (404, "?partition= must name a partition of these: 0\n")
 
 
 def test_a_boundary_needs_two_features(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Lag in records and seconds, from the log's own ends."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ class Scene:
     """An embedded log, a position in it, a clock, and the watch that compares them."""
 
     def __init__(self, path: Path) -> None:
-        create_topics(path, TOPICS, 1)
-        self.log = EmbeddedLog(path, TOPICS)
+        topics = replace(TOPICS, labels="labels")
+        create_topics(path, topics, 1)
+        self.log = EmbeddedLog(path, topics)
         self.clock = Clock()
         self.owned: dict[int, PartitionStatus] = {}
         self.watch = LagWatch(lambda: self.log, lambda: self.owned, self.clock, self.wall)
@@ -36,11 +38,11 @@ class Scene:
         at_ms = int((self.wall() - age_s) * 1000)
         self.log.append(Channel.EVENTS, 0, [(None, b"{}", (), at_ms)] * n)
 
-    def stand_at(self, offset: int, event_age_s: float | None = None) -> None:
+    def stand_at(self, offset: int, event_age_s: float | None = None, next_label: int | None = None) -> None:
         """The worker has come this far."""
         at_ms = None if event_age_s is None else int((self.wall() - event_age_s) * 1000)
-        status = PartitionStatus(0, Phase.LIVE, 100.0, reading=reading(next_offset=offset), last_timestamp_ms=at_ms)
-        self.owned[0] = status
+        found = reading(next_offset=offset, next_label=next_label)
+        self.owned[0] = PartitionStatus(0, Phase.LIVE, 100.0, reading=found, last_timestamp_ms=at_ms)
 
     def lag(self) -> tuple[int, float]:
         """Records and seconds as reported now, after a look."""
@@ -174,3 +176,27 @@ def test_an_end_that_was_passed_between_two_looks_counts(scene: Scene) -> None:
     scene.stand_at(12, event_age_s=WALL_S)
 
     assert scene.watch.lags()[0].seconds == 6.0
+
+
+def test_labels_have_a_lag_of_their_own(scene: Scene) -> None:
+    """What is not learned yet, from the first label on, and less as soon as the worker has come further."""
+    found = []
+    for next_label in (0, 2, 5):
+        scene.stand_at(0, next_label=next_label)
+        scene.watch.look()
+        found.append(scene.watch.lags()[0].labels)
+        if next_label == 0:
+            scene.log.append(Channel.LABELS, 0, [(None, b"{}", (), 1)] * 5)
+    scene.stand_at(0, next_label=0)
+    scene.watch.look()
+    scene.stand_at(0, next_label=4)
+
+    assert found == [0, 3, 0]
+    assert scene.watch.lags()[0].labels == 1
+
+
+def test_without_a_labels_topic_there_is_no_lag_of_labels(scene: Scene) -> None:
+    """Not none, but not known."""
+    scene.watch.look()
+
+    assert scene.watch.lags()[0].labels is None

@@ -172,7 +172,7 @@ def test_page_inspect_and_metrics_say_the_same(tmp_path: Path) -> None:
     # As after a restart: nothing is committed yet.
     recorder.replaying(reading(rates=restored.rates()))
     recorder.polled()
-    page = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, True)["partitions"][0]
+    page = status_document(IDENTITY, recorder.board.current, {}, 0.0, True)["partitions"][0]
     found = samples(recorder.metrics.render(recorder.board.current, {}, 0.0, 0.0, True).decode())
 
     assert restored.rates() == machine.rates()
@@ -244,7 +244,7 @@ def test_every_tier_has_series_and_lines_of_its_own() -> None:
     recorder.observed(reading(rates=rates, tiers=(tier("block", 0.01, 10), tier("review", 0.1, 60))))
     found = samples(scrape(recorder))
     recorder.polled()
-    shown = status_document(IDENTITY, recorder.board.current, {}, 0.0, 0.0, ready=True)["partitions"][0]["tiers"]
+    shown = status_document(IDENTITY, recorder.board.current, {}, 0.0, ready=True)["partitions"][0]["tiers"]
 
     assert {name: found[of("npstream_tier_alarms_total", tier=name)] for name in ("block", "review")} == {
         "block": 6,

@@ -1,6 +1,7 @@
 """The live page in a real browser."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,19 @@ from tests.stage.watched import Watched
 
 pytestmark = pytest.mark.browser
 
-_EVENTS = "+document.querySelector('#tiles dd small').textContent.replace(/[^0-9]/g, '')"
+_TILES = (
+    "Object.fromEntries([...document.querySelectorAll('#tiles > div')].map(n => [n.firstChild.firstChild.data, n]))"
+)
+_EVENTS = f"+{_TILES}['Events/s'].querySelector('small').textContent.replace(/[^0-9]/g, '')"
+_ROWS = "document.querySelectorAll('#partitions tbody.row')"
+_STATES = "[...document.querySelectorAll('#partitions .state .pill')].map(node => node.textContent)"
+_OPEN = "document.querySelector('#partitions .open').click()"
+_DECISIONS = (
+    "+document.querySelector('#time .chart:nth-of-type(4) svg').ariaLabel.replace(/,/g, '').match(/([0-9]+) in all/)[1]"
+)
+_LABELS = "[...document.querySelectorAll('.chart svg')].map(svg => svg.ariaLabel)"
 _AWAY = ("net::ERR_CONNECTION_", "net::ERR_EMPTY_RESPONSE")
 _CONNECTION = "document.getElementById('connection').textContent"
-_POINTS = "document.querySelector('article svg .line').getAttribute('d').split('L').length"
 
 
 @pytest.fixture
@@ -33,45 +43,44 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 
 def test_the_page_shows_the_worker_and_moves_with_it(browser: Browser, tmp_path: Path) -> None:
-    """It loads without an error and without a foreign request, has a card for each partition, and follows events."""
+    """It loads without an error and without a foreign request, has a row for each partition, and follows events."""
     with Watched(tmp_path / "log", 3) as stage:
         for partition in range(3):
             stage.send(events(300, seed=partition), partition)
         stage.wait_for(handled(300, 300, 300))
         browser.open(stage.dashboard.url)
         browser.wait_for(f"{_EVENTS} === 900")
-        cards = browser.value("[...document.querySelectorAll('article h2')].map(node => node.textContent)")
-        states = browser.value("[...document.querySelectorAll('.state')].map(node => node.textContent)")
-        rate = browser.value("document.querySelector('article .big').textContent")
-        named = browser.value(
-            "[...document.querySelectorAll('article svg')].every(svg => /rate over time/.test(svg.ariaLabel))"
-        )
-        points = browser.value(_POINTS)
+        rows = browser.value(f"[...{_ROWS}].map(node => node.dataset.partition)")
+        states = browser.value(_STATES)
+        rate = browser.value(f"{_TILES}['False-positive rate'].textContent")
+        browser.wait_for(f"{_DECISIONS} === 900")
         stage.send(events(200, seed=9), 1)
         browser.wait_for(f"{_EVENTS} === 1100")
-        browser.wait_for(f"{_POINTS} > {points} + 1")
-        browser.value("document.querySelector('article figure').scrollIntoView()")
-        boundary = browser.wait_for("document.querySelector('article canvas').ariaLabel")
+        browser.wait_for(f"{_DECISIONS} === 1100")
+        browser.value(_OPEN)
+        browser.wait_for(f"{_LABELS}.length === 8 && {_LABELS}.every(label => label)")
+        named = browser.value(_LABELS)
+        browser.value("document.querySelector('figure').scrollIntoView()")
+        boundary = browser.wait_for("document.querySelector('canvas').ariaLabel")
         url = stage.dashboard.url
 
-    assert cards == ["Partition 0", "Partition 1", "Partition 2"]
+    assert rows == ["0", "1", "2"]
     assert states == ["● live"] * 3
-    assert "target" in rate
+    assert "target 10.0 %" in rate
     assert "non-targets" in rate
-    assert named
+    assert [label for label in named if "over time" not in label or "over the last 24 hours" not in label] == []
     assert boundary.startswith("Decision boundary after ")
     assert browser.console == []
     assert {request for request in browser.requests if not request.startswith((url, "data:"))} == set()
 
 
 def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: Path) -> None:
-    """While the worker is away the page says so; when it is back the page goes on, the gap in its line."""
+    """While the worker is away the page says so; when it is back the page goes on, with what was before."""
     stage = Watched(tmp_path / "log", 2, http=HttpConfig("127.0.0.1", free_ports(1)[0]))
     stage.send(events(100))
     stage.start()
     stage.wait_for(handled(100, 0))
-    url = stage.dashboard.url
-    browser.open(url)
+    browser.open(stage.dashboard.url)
     browser.wait_for(f"{_EVENTS} === 100")
     stage.stop()
     away = browser.wait_for(f"{_CONNECTION}.includes('disconnected') && {_CONNECTION}")
@@ -80,51 +89,78 @@ def test_the_page_survives_a_restart_of_the_worker(browser: Browser, tmp_path: P
         stage.wait_for(handled(150, 0))
         browser.wait_for(f"{_CONNECTION}.includes('● connected')")
         browser.wait_for(f"{_EVENTS} === 150")
-        cards = browser.value("document.querySelectorAll('article').length")
-        browser.wait_for("document.querySelectorAll('article:first-child svg:first-of-type .line').length === 2")
+        browser.wait_for(f"{_DECISIONS} === 150")
+        rows = browser.value(f"{_ROWS}.length")
 
     assert away.startswith("▲ disconnected")
-    assert cards == 2
+    assert rows == 2
     # Requests while nobody responded are the only complaints.
     assert [text for text in browser.console if not any(word in text for word in _AWAY)] == []
 
 
-def test_after_a_restart_the_page_goes_on_with_the_recent_rates(browser: Browser, tmp_path: Path) -> None:
-    """They are part of the state: beside them are those since the warm-up, and what both cover."""
+def test_after_a_restart_a_browser_that_comes_later_sees_the_day_before(browser: Browser, tmp_path: Path) -> None:
+    """The past is the worker's: hours of events that another process decided, and what the rates cover."""
     stage = Watched(tmp_path / "log")
-    stage.send(events(100))
+    now_ms = int(time.time() * 1000)
+    for hours in range(40, 0, -1):
+        stage.send(events(10, seed=hours), timestamp_ms=now_ms - hours * 3_600_000)
     stage.start()
-    stage.wait_for(handled(100))
+    stage.wait_for(handled(400))
     stage.stop()
+    spans = {}
     with stage:
-        stage.wait_for(handled(100))
+        stage.wait_for(handled(400))
         browser.open(stage.dashboard.url)
-        browser.wait_for(f"{_EVENTS} === 100")
-        rate = browser.value("document.querySelector('article .big').textContent")
-        tiles = browser.value("document.getElementById('tiles').textContent")
+        browser.wait_for(f"{_EVENTS} === 400")
+        for span, count in {"day": 240, "month": 400, "hour": 10}.items():
+            browser.value(f"document.querySelector('[data-span={span}]').click()")
+            spans[span] = browser.wait_for(f"{_DECISIONS} === {count}")
+        rate = browser.value(f"{_TILES}['False-positive rate'].textContent")
         known = stage.status()["partitions"][0]["fpr"]
+        note = browser.value("document.getElementById('time-note').textContent")
 
-    assert 0 < known["window"]["of"] == known["lifetime"]["of"] < 100
+    assert spans == {"day": True, "month": True, "hour": True}
+    assert 0 < known["window"]["of"] == known["lifetime"]["of"]
     assert f"last {known['window']['of']} non-targets" in rate
-    assert f"of {known['lifetime']['of']} non-targets" in rate
-    assert f"of {known['lifetime']['of']} non-targets" in tiles
-    assert "no labels" not in tiles
+    assert f"of {known['lifetime']['of']} since warm-up" in rate
+    assert "the newest event is 60 min old" in note
+
+
+def test_warm_up_is_shown_as_progress(browser: Browser, tmp_path: Path) -> None:
+    """How much of it is done, in place of a rate; and no word of alarms that were withheld."""
+    with Watched(tmp_path / "log") as stage:
+        stage.send(events(8))
+        stage.wait_for(handled(8))
+        browser.open(stage.dashboard.url)
+        tile = browser.wait_for(f"{_TILES}['False-positive rate'].textContent")
+        done = browser.value(f"{_TILES}['False-positive rate'].querySelector('.progress i').style.width")
+        states = browser.value(_STATES)
+        text = browser.value("document.body.innerText")
+        warmup = stage.status()["partitions"][0]["warmup"]
+
+    assert 0 < warmup["seen"] < warmup["of"] == 10
+    assert f"{warmup['seen']} of 10 labelled non-targets before the first alarm" in tile
+    assert done == f"{10 * warmup['seen']}%"
+    assert states == ["◔ warming up"]
+    assert "withheld 0" not in text.lower()
 
 
 def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path) -> None:
     """No empty box: two features and no label yet, a paused partition, more features than two."""
     box = "(box => [box.hidden, box.querySelector('canvas').hidden, box.querySelector('figcaption').textContent])"
+    opened = "document.querySelectorAll('#partitions .open[aria-expanded=false]').forEach(node => node.click())"
     with Watched(tmp_path / "log", 2) as stage:
         stage.send([b"rubbish"] * 1200, 1)
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["live", "paused"])
         browser.open(stage.dashboard.url)
-        browser.wait_for("document.querySelectorAll('.state').length === 2")
-        boxes = browser.value(f"[...document.querySelectorAll('article figure')].map({box})")
+        browser.wait_for(f"{_ROWS}.length === 2")
+        browser.value(opened)
+        boxes = browser.value(f"[...document.querySelectorAll('figure')].map({box})")
     with Watched(tmp_path / "three", using=config(d=3)) as stage:
         stage.wait_for(handled(0))
         browser.open(stage.dashboard.url)
-        browser.wait_for("document.querySelectorAll('.state').length === 1")
-        three = browser.value(f"{box}(document.querySelector('article figure'))")
+        browser.wait_for(f"{_ROWS}.length === 1")
+        three = browser.value(f"{box}(document.querySelector('figure'))")
 
     assert boxes == [
         [False, True, "Not drawn yet: the model has learned from no label."],
@@ -141,7 +177,7 @@ def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path:
         stage.wait_for(lambda status: [p["phase"] for p in status["partitions"]] == ["paused", "live"])
         browser.open(stage.dashboard.url)
         text = browser.wait_for("(box => !box.hidden && box.textContent)(document.getElementById('trouble'))")
-        state = browser.value("document.querySelector('article[data-partition=\"0\"] .state').textContent")
+        state = browser.value("document.querySelector('#partitions .state .pill').textContent")
 
     assert "Partition 0 is paused" in text
     assert "Look at the dead-letter topic" in text
@@ -159,6 +195,7 @@ def test_the_page_fits_a_phone_in_light_and_dark(browser: Browser, tmp_path: Pat
         browser.look(width, 800, scheme)
         browser.open(stage.dashboard.url)
         browser.wait_for(f"{_EVENTS} === 300")
+        browser.value(_OPEN)
         too_wide = browser.value("document.documentElement.scrollWidth > innerWidth")
         contrasts = browser.value(_CONTRASTS)
 
@@ -178,7 +215,7 @@ _CONTRASTS = """
     return colour.length === 3 || colour[3] > 0 ? colour : behind(node.parentElement);
   };
   const found = {};
-  for (const node of document.querySelectorAll("h1,h2,h3,span,dt,dd,small,figcaption,.big")) {
+  for (const node of document.querySelectorAll("h1,h2,h3,p,b,span,button,dt,dd,th,td,small,figcaption,.value")) {
     if (!node.textContent.trim() || !node.checkVisibility()) continue;
     const [a, b] = [numbers(getComputedStyle(node).color), behind(node)].map(light).sort((p, q) => q - p);
     found[node.textContent.slice(0, 30)] = (a + 0.05) / (b + 0.05);

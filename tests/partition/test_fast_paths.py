@@ -90,7 +90,7 @@ def test_many_decisions_are_those_of_each(events: list[tuple[Any, ...]], data: s
         side = np.where(column % 2 > 0, 1, -1).astype(np.int8)
         numbers = [column + step / 3 for step in range(4)]
         parts: list[Any] = [side, np.zeros(len(column), np.int8), *numbers, column.astype(np.int64), side > 0]
-        parts += [np.zeros((len(column), 1), np.int32), column[:, np.newaxis] / 7]
+        parts += [np.zeros((len(column), 1), np.int32), column[:, np.newaxis] / 7, side < 0]
         return Outcome(*(np.ascontiguousarray(part[at]) for part in parts))
 
     together = publisher.decisions(records, ids, outcome(slice(None)), chosen)

@@ -157,6 +157,30 @@ def _expiry_by_wall_clock() -> None:
     _replace(columns_of, (processor, "columns_of"))
 
 
+def _history_by_wall_clock() -> None:
+    import numpy as np
+
+    from npstream.partition.timeline import Timeline
+
+    honest = Timeline.count
+
+    def count(self: Any, stamps: Any, *arguments: Any) -> None:
+        honest(self, np.full_like(stamps, time.time_ns() // 1_000_000), *arguments)
+
+    _replace(count, (Timeline, "count"))
+
+
+def _history_without_its_warmup() -> None:
+    from npstream.partition.timeline import Timeline
+
+    honest = Timeline.count
+
+    def count(self: Any, stamps: Any, operations: Any, outcome: Any) -> None:
+        honest(self, stamps, operations, outcome._replace(warm=0 * outcome.warm))
+
+    _replace(count, (Timeline, "count"))
+
+
 def _no_proof_check() -> None:
     from npstream.worker.partition_task import PartitionTask
 
@@ -828,6 +852,18 @@ MUTANTS = {
         "observations expire by the time of the worker, not of the events",
         _expiry_by_wall_clock,
         "tests/partition/test_processor.py::test_event_time_expires_what_waited_too_long",
+        "assert",
+    ),
+    "history_by_wall_clock": Mutant(
+        "counts over time are by the time of the worker, not of the events",
+        _history_by_wall_clock,
+        "tests/partition/test_timeline.py::test_the_labels_of_the_processor_are_counted_as_they_came",
+        "assert",
+    ),
+    "history_without_its_warmup": Mutant(
+        "labels of what was decided in warm-up count in the rates over time",
+        _history_without_its_warmup,
+        "tests/partition/test_timeline.py::test_the_labels_of_the_processor_are_counted_as_they_came",
         "assert",
     ),
     "hash_order": Mutant(
