@@ -116,7 +116,9 @@ class F32Decoder:
         return draft
 
     def _matrix(self, values: bytes) -> NDArray[np.float64]:
-        return np.frombuffer(values, "<f4").reshape(-1, self._config.width).astype(np.float64)
+        # Not every NaN can be cast quietly, and none is an error here.
+        with np.errstate(invalid="ignore"):
+            return np.frombuffer(values, "<f4").reshape(-1, self._config.width).astype(np.float64)
 
     def _condemn_absurd(self, draft: Draft) -> None:
         """Events with a number beyond every measure are bad; NaN is, too, where the feature must not be missing."""
@@ -124,7 +126,9 @@ class F32Decoder:
         # Written so that NaN fails; one comparison for the whole batch in the usual case.
         if np.abs(values).max(initial=0.0) <= MAGNITUDE_MAX:
             return
-        wrong = ~((np.abs(values) <= MAGNITUDE_MAX) | (np.isnan(values) & self._may_miss))
+        missing = np.isnan(values)
+        values[missing] = np.nan  # in one form: x86-64 makes it with a sign, arm64 without
+        wrong = ~((np.abs(values) <= MAGNITUDE_MAX) | (missing & self._may_miss))
         for index in np.flatnonzero(wrong.any(axis=1)).tolist():
             at = int(np.flatnonzero(wrong[index])[0])
             awaited = None if draft.kinds[index] == Kind.ECHO else draft.ids[index]

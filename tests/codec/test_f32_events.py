@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from npstream.codec.decoder import EventConfig, EventDecoder, Kind
+from npstream.codec.features import Feature
 from npstream.records import Headers, Record
 from tests.codec.builders import f32, reasons, record, rows
 
@@ -73,6 +74,19 @@ def test_scores_of_another_model_come_as_one_float() -> None:
     assert reasons(decoded) == [None, "wrong_length"]
     assert decoded.score.tolist() == [0.25, 0.0]
     assert decoded.x.shape == (2, 0)
+
+
+@pytest.mark.parametrize("names", [(), ("kind",)])
+def test_a_missing_number_has_one_form(names: tuple[str, ...]) -> None:
+    """Whatever NaN a producer's processor makes, the model is given, and the buffer keeps, the same bytes."""
+    optional = tuple(Feature(name=name, kind="number", path=name, missing="allow") for name in "ab")
+    decoder = EventDecoder(EventConfig(d=2, format="f32", mapping=optional))
+    values = np.array([0xFFC00000, 0x7FC00001, 0xFF800001, 0x7FC00000], "<u4").reshape(2, 2)
+    headers: Headers = [("id", b"a"), ("y", b"1"), *((name, None) for name in names)]
+
+    decoded = decoder.decode([record(row.tobytes(), headers=headers) for row in values])
+
+    assert decoded.x.view(np.uint32).ravel().tolist() == [0x7FC00000] * 4
 
 
 def test_only_decidable_bad_events_are_awaited() -> None:

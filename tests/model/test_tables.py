@@ -6,7 +6,9 @@ import pytest
 
 from npstream.errors import DataError, SettingsError
 from npstream.model import Model, Params
+from tests.model.streams import at_once
 
+PARAMS = Params(d=3, D=8, tau=0.1, buckets=(0, 8, 0))
 Rows = npt.NDArray[np.float64]
 
 
@@ -32,6 +34,21 @@ def test_markers_follow_a_column_that_moves() -> None:
     x = np.concatenate([rng.normal(0, 1, (5_000, 1)), rng.normal(1_000, 10, (60_000, 1))])
 
     assert learned(x).arrays()["marker"].min() > 900
+
+
+@pytest.mark.parametrize("form", [0xFFC00000, 0x7FC00001, 0xFF800001])
+def test_every_form_of_nan_leaves_the_same_bytes(form: int) -> None:
+    """Processors differ in the sign of the NaN they make, and producers in its payload: the state has one form."""
+    x = np.random.default_rng(8).integers(0, 20, (200, 3)).astype(np.float32)
+    x[::5, 0] = x[::3, 1] = np.nan
+    other = x.copy()
+    other.view(np.uint32)[np.isnan(x)] = form
+    operations = at_once(PARAMS, 200, seed=1).operations
+    models = [Model.create(PARAMS), Model.create(PARAMS)]
+    for model, rows in zip(models, (x, other), strict=True):
+        model.run(operations._replace(x=rows), np.zeros(0, np.int8))
+
+    assert models[0].to_bytes() == models[1].to_bytes()
 
 
 def test_markers_of_ties_are_exactly_their_value() -> None:
