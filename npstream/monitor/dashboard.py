@@ -34,7 +34,7 @@ class HttpConfig:
     """Where to serve, and when something is wrong.
 
     start_s    a start may take this long: /livez is green and the watchdog waits. A cold compile takes 20 to 90 s on a
-               calm machine, several times that on a throttled one, and a kill in the middle of it keeps nothing
+               calm machine, several times that on a throttled one; a kill in the middle keeps what is compiled by then
     max_age_s  after the start, /livez is red when the loop has not turned for this long
     grace_s    /readyz stays green this long while a rebalance settles
     stuck_s    after the start, the watchdog ends the process when the loop has not turned for this long
