@@ -25,6 +25,7 @@ choose_for_this_process()  # numba reads its environment when it is imported
 import numba  # noqa: E402
 
 F = TypeVar("F", bound=Callable[..., object])
+Load = Callable[[object, object], object | None]
 
 DISABLED: bool = bool(getattr(numba.config, "DISABLE_JIT", False))
 """True under NUMBA_DISABLE_JIT=1: the same functions run as plain Python."""
@@ -80,12 +81,12 @@ def _try_cache(dispatcher: Any) -> None:
         caching: Any = importlib.import_module("numba.core.caching")
         kept = caching.FunctionCache(dispatcher.py_func)
         name = f"{kept._impl.filename_base}.{_source_digest()}"
-        baked = _baked_folder(caching, dispatcher.py_func, name)
-        kept._cache_file = caching.IndexDataCacheFile(
-            cache_path=baked or kept.cache_path, filename_base=name, source_stamp=_source_digest()
-        )
-        if baked is not None:
-            kept.save_overload = _save_nothing
+        kept._cache_file = _cache_file(caching, kept.cache_path, name)
+        folder = _baked_folder(caching, dispatcher.py_func, name)
+        if folder is not None:
+            baked = caching.FunctionCache(dispatcher.py_func)
+            baked._cache_file = _cache_file(caching, folder, name)
+            kept.load_overload = _first_of(baked.load_overload, kept.load_overload)
         dispatcher._cache = kept
     except (RuntimeError, ImportError, AttributeError, TypeError, OSError):
         return
@@ -102,8 +103,18 @@ def _baked_folder(caching: Any, function: Callable[..., object], name: str) -> s
     return folder if Path(folder, f"{name}.nbi").exists() and not os.access(folder, os.W_OK) else None
 
 
-def _save_nothing(_signature: object, _compiled: object) -> None:
-    """What was compiled for another processor than the baked code is used, not kept."""
+def _cache_file(caching: Any, folder: str, name: str) -> Any:
+    return caching.IndexDataCacheFile(cache_path=folder, filename_base=name, source_stamp=_source_digest())
+
+
+def _first_of(baked: Load, kept: Load) -> Load:
+    """Baked code; where there is none for this processor, what an earlier start has compiled and kept elsewhere."""
+
+    def load(signature: object, target: object) -> object | None:
+        found = baked(signature, target)
+        return kept(signature, target) if found is None else found
+
+    return load
 
 
 @cache

@@ -11,6 +11,8 @@ import pytest
 from tests.deploy.tools import ROOT
 
 BASELINE = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
+# As where nothing can be written beside the program.
+READ_ONLY_PROGRAM = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator,UserWideCacheLocator"}
 # One small compiled function is enough for all: the decorator is the same.
 PROGRAM = """
 from npstream.model.generator import uniform
@@ -81,11 +83,12 @@ def test_baked_code_is_loaded_from_a_folder_that_cannot_be_written(baked: Path, 
     assert [path for path in home.rglob("*") if path.is_file()] == []
 
 
-def test_another_processor_compiles_for_itself(baked: Path, home: Path) -> None:
-    """Where the baked code does not fit, the worker compiles in memory and gets the same number."""
+def test_another_processor_compiles_for_itself_and_keeps_it(baked: Path, home: Path) -> None:
+    """Where the baked code does not fit, the first start compiles, with the same number; the next one loads that."""
     expected, _, _ = call(baked, home)
 
-    actual, hits, misses = call(baked, home, NUMBA_CPU_NAME="x86-64-v2")
+    first, second = (call(baked, home, NUMBA_CPU_NAME="x86-64-v2", **READ_ONLY_PROGRAM) for _ in range(2))
 
-    assert (hits, misses) == (0, 1)
-    assert actual == expected
+    assert first == (expected, 0, 1)
+    assert second == (expected, 1, 0)
+    assert [*home.rglob("*.nbc")] != []
