@@ -14,6 +14,7 @@ from npstream.kafka.admin import Admin
 from npstream.kafka.clients import client_problems
 from npstream.kafka.dismissal import dismiss
 from npstream.kafka.labelling import KafkaLabelling
+from npstream.kafka.msk import MECHANISM, signer_problem
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.router import Router
 from npstream.kafka.topics import Wishes, summary
@@ -116,11 +117,11 @@ class KafkaBackend:
 
     def open_broker(self, stop: threading.Event, observer: Observer) -> Broker:
         logger = logging.getLogger("npstream.kafka")
-        broker = KafkaBroker(self._config, observer.turned, logger, stop.is_set, self._orphans)
+        broker = KafkaBroker(self._config.renewed(), observer.turned, logger, stop.is_set, self._orphans)
         return self._schemas.in_broker(broker)
 
     def open_log(self, heartbeat: Heartbeat = lambda: None) -> Log:
-        return self._schemas.in_log(KafkaLog(self._config, heartbeat=heartbeat))
+        return self._schemas.in_log(KafkaLog(self._config.renewed(), heartbeat=heartbeat))
 
     def open_state(self) -> StateReader:
         return KafkaStateReader(self._config)
@@ -160,7 +161,8 @@ class KafkaBackend:
 
     def find_client_problems(self) -> list[str]:
         # Keys and certificates are often not there where settings are written.
-        return client_problems(replace(self._config, security={}))
+        signer = [signer_problem()] if self._config.security.get("mechanism") == MECHANISM else []
+        return [*filter(None, signer), *client_problems(replace(self._config, security={}))]
 
     def examine(self, how: "Round", progress: ShowProgress) -> tuple[list["Finding"], list[str]]:
         from npstream.doctor.doctor import examine_cluster
@@ -175,8 +177,9 @@ class KafkaBackend:
         return found, [f"brokers at {config.bootstrap}", f"group {config.group}", *topics.names()]
 
     def secrets(self) -> Secrets:
-        passwords = [value for name, value in self._config.security.items() if "password" in name]
-        return Secrets([*passwords, *_registry_secrets(self._settings)])
+        known = self._section.secrets()
+        known.add(_registry_secrets(self._settings))
+        return known
 
 
 class EmbeddedBackend:

@@ -13,8 +13,13 @@ class Secrets:
     """The values that must never be shown."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: list[str] = []
+        self.add(values)
+
+    def add(self, values: Iterable[str]) -> None:
+        """More of them; what was secret once stays so."""
         # Longest first, so that a secret that contains another disappears whole.
-        self._values = sorted({value for value in values if value}, key=len, reverse=True)
+        self._values = sorted({*self._values, *(value for value in values if value)}, key=len, reverse=True)
 
     def mask(self, value: Any) -> Any:
         """The value without secrets, in containers too; what is not plain data is shown by its repr."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from npstream.kafka.config import REFUSED
-from npstream.settings import BUFFER_MAX_BYTES, SNAPSHOT_MAX_BYTES, from_mapping, json_schema, sizes
+from npstream.kafka.config import REFUSED, SECRETS
+from npstream.settings import BUFFER_MAX_BYTES, LOGINS, SNAPSHOT_MAX_BYTES, from_mapping, json_schema, sizes
 
 CHART = Path(__file__).with_name("npstream")
 
@@ -207,6 +207,8 @@ def rules() -> dict[str, Any]:
             for path, node in numbers(worker_settings())
         },
         "options": REFUSED,
+        "logins": {mechanism: login._asdict() for mechanism, login in LOGINS.items()},
+        "secrets": SECRETS,
         "snapshot": snapshot(),
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from npstream.errors import Fatal
 from npstream.kafka.config import KafkaConfig
 from npstream.kafka.labels import LabelReader
+from npstream.kafka.login import LoginWatch
 from npstream.kafka.member import Member
 from npstream.kafka.orphans import OrphanWatch
 from npstream.kafka.rights import require_rights
@@ -35,10 +36,11 @@ class KafkaBroker:
     ) -> None:
         """Look at the rights and the topics. Waits at most `connect_timeout_ms` for a broker.
 
-        Raises `Retryable` when none responds, `Fatal` when settings, login, rights or
-        topics do not allow it.
+        Raises `Retryable` when none responds or the login is refused, `Fatal` when
+        settings, rights or topics do not allow it.
         """
         self._config = config
+        self._login = LoginWatch(config)
         self._logger = logger or logging.getLogger("npstream.kafka")
         require_rights(config, self._logger)
         heartbeat()
@@ -83,6 +85,7 @@ class KafkaBroker:
 
     def poll(self, max_records: int, timeout_s: float) -> list[Batch]:
         """Wait for records of owned partitions, at most `timeout_s`; may call the listener."""
+        self._login.look(self._member.login_error or self._publisher.login_error or self.state.login_error)
         return self._member.poll(max_records, timeout_s)
 
     def read_labels(self, wanted: Sequence[LabelsWanted]) -> dict[int, Sequence[Record]]:

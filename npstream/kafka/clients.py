@@ -15,9 +15,10 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from npstream.errors import Fatal
+from npstream.errors import Fatal, Retryable
 from npstream.kafka.config import ClientSettings, KafkaConfig, member_settings, producer_settings
-from npstream.kafka.errors import LOGIN
+from npstream.kafka.errors import refuses_login
+from npstream.kafka.msk import MskTokens
 
 _HELD_S = 30.0
 _STDERR = 2
@@ -41,30 +42,37 @@ class Sink:
 
     def __call__(self, error: KafkaError) -> None:
         with suppress(Exception):
-            if error.code() in LOGIN:
+            if refuses_login(error):
                 self.login_error = error
             self._logger.warning("kafka client: %s: %s", error.name(), error.str())
 
 
 def new_producer(settings: ClientSettings, sink: Sink) -> Producer:
-    """A producer; raises `Fatal` when the library refuses its settings."""
-    return _built(lambda: Producer({**settings, "error_cb": sink}, logger=sink))
+    """A producer; raises `Fatal` when the library refuses its settings, `Retryable` without a token."""
+    return _built(settings, lambda: Producer({**settings, "error_cb": sink}, logger=sink))
 
 
 def new_consumer(settings: ClientSettings, sink: Sink) -> Consumer:
-    """A consumer; raises `Fatal` when the library refuses its settings."""
-    return _built(lambda: Consumer({**settings, "error_cb": sink}, logger=sink))
+    """A consumer; raises `Fatal` when the library refuses its settings, `Retryable` without a token."""
+    return _built(settings, lambda: Consumer({**settings, "error_cb": sink}, logger=sink))
 
 
 def new_admin(settings: ClientSettings, sink: Sink) -> AdminClient:
-    """An admin client; raises `Fatal` when the library refuses its settings."""
-    return _built(lambda: AdminClient({**settings, "error_cb": sink}, logger=sink))  # type: ignore[dict-item]
+    """An admin client; raises `Fatal` when the library refuses its settings, `Retryable` without a token."""
+    return _built(settings, lambda: AdminClient({**settings, "error_cb": sink}, logger=sink))  # type: ignore[dict-item]
 
 
-def _built(build: Callable[[], _Client]) -> _Client:
+def _built(settings: ClientSettings, build: Callable[[], _Client]) -> _Client:
+    """The client; one that gets its tokens from a function waits for the first, and says only that there is none."""
     try:
         return build()
     except (KafkaException, ValueError, TypeError) as error:
+        tokens = settings.get("oauth_cb")
+        if isinstance(tokens, MskTokens) and tokens.problem is not None:
+            raise Retryable(
+                f"no token could be signed for Amazon MSK: {tokens.problem}: check the AWS credentials of this process "
+                "and kafka.security.aws_region"
+            ) from error
         raise Fatal(
             f"the Kafka client refuses its settings: {error}: correct kafka.options and kafka.security"
         ) from error

@@ -4,13 +4,17 @@ Every value that correctness rests on is spelled out here, even where it equals
 the library's default, so that a new version cannot change it in silence.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from npstream.kafka import msk
 from npstream.records import Topics
 
 Option = str | int | float | bool
-ClientSettings = dict[str, Option]
+ClientSettings = dict[str, Any]
+SecurityAndOptions = tuple[Mapping[str, str], Mapping[str, Option]]
+"""Security settings and further options, in the clear."""
 
 RECORD_MAX_BYTES = 1_000_000
 """The client's own limit for what a worker writes: below it lies every output, above it every topic's default."""
@@ -29,8 +33,14 @@ SECURITY = {
     "cert_file": "ssl.certificate.location",
     "key_file": "ssl.key.location",
     "key_password": "ssl.key.password",
+    "token_url": "sasl.oauthbearer.token.endpoint.url",
+    "client_id": "sasl.oauthbearer.client.id",
+    "client_secret": "sasl.oauthbearer.client.secret",
+    "scope": "sasl.oauthbearer.scope",
+    "token_ca_file": "https.ca.location",
 }
 """Our names for the security settings, and librdkafka's."""
+SECRETS = ("password", "key_password", "client_secret")
 
 _EXACTLY_ONCE = "exactly-once rests on it"
 _OWN_SETTING = "it has its own setting"
@@ -90,6 +100,15 @@ class KafkaConfig:
     connect_timeout_ms: int = 10_000
     security: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, Option] = field(default_factory=dict, repr=False)
+    read_login: Callable[[], SecurityAndOptions] | None = field(default=None, repr=False, compare=False)
+    """Reads `security` and `options` again where files hold parts of them. Raises `Retryable` when one cannot be."""
+
+    def renewed(self) -> "KafkaConfig":
+        """The same with what its files hold now. Raises `Retryable` when one cannot be read."""
+        if self.read_login is None:
+            return self
+        security, options = self.read_login()
+        return replace(self, security=security, options=options)
 
     @property
     def transactional_id(self) -> str:
@@ -112,15 +131,24 @@ def option_problems(options: Collection[str]) -> list[str]:
 
 def common_settings(config: KafkaConfig) -> ClientSettings:
     """What every client of ours shares. The user's options come first, ours win."""
-    security = {SECURITY[name]: value for name, value in config.security.items()}
     return {
         "socket.keepalive.enable": True,
         "log.connection.close": False,
         **config.options,
-        **security,
+        **_security(config.security),
         "bootstrap.servers": config.bootstrap,
         "allow.auto.create.topics": False,
     }
+
+
+def _security(given: Mapping[str, str]) -> ClientSettings:
+    """The settings of the login in librdkafka's terms; tokens come from an endpoint, or from a function."""
+    named: ClientSettings = {SECURITY[name]: value for name, value in given.items() if name in SECURITY}
+    if given.get("mechanism") == msk.MECHANISM:
+        return named | {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": msk.MskTokens(given["aws_region"])}
+    if "token_url" in given:
+        return named | {"sasl.oauthbearer.method": "oidc"}
+    return named
 
 
 def producer_settings(config: KafkaConfig) -> ClientSettings:

@@ -32,8 +32,8 @@ def partition_counts(client: Client, config: KafkaConfig, sink: Sink) -> list[in
 def partition_count(client: Client, topic: str, config: KafkaConfig, sink: Sink) -> int:
     """Partition count of one topic.
 
-    Raises `Retryable` when no broker responds within `connect_timeout_ms`, `Fatal`
-    when the login is refused, the topic is forbidden or does not exist.
+    Raises `Retryable` when no broker responds within `connect_timeout_ms` or the
+    login is refused, `Fatal` when the topic is forbidden or does not exist.
     """
     try:
         found = client.list_topics(topic, timeout=config.connect_timeout_ms / 1000).topics[topic]

@@ -14,12 +14,29 @@ from confluent_kafka import KafkaError, KafkaException
 
 from npstream.errors import Fatal, NpstreamError, Refused, Retryable
 from npstream.kafka.config import KafkaConfig
+from npstream.kafka.msk import MECHANISM
 
 _TWIN = (
     "another worker of group {group!r} runs under the name {worker_name!r} and has taken over: "
     "give each worker its own kafka.worker_name, or stop one of them"
 )
 _LOGIN = "brokers at {bootstrap} refused the login: check kafka.security (protocol, mechanism, username, password)"
+_CERTIFICATE = (
+    "brokers at {bootstrap} refused this client's certificate: check that kafka.security.cert_file and key_file are "
+    "given, that the certificate has not expired, and that the brokers trust who signed it"
+)
+_NO_TOKEN = (
+    "no usable token from {token_url}: check that it can be reached, kafka.security.client_id, client_secret, scope "
+    "and token_ca_file, and the clocks"
+)
+_TOKEN = (
+    "brokers at {bootstrap} refused the token from {token_url}: compare its issuer, audience, scope, lifetime and "
+    "signing key with what their listener expects (sasl.oauthbearer.*), and kafka.security.scope"
+)
+_MSK_TOKEN = (
+    "brokers at {bootstrap} refused the token: check kafka.security.aws_region, and that the AWS role of this process "
+    "may kafka-cluster:Connect to the cluster"
+)
 _INTERCEPTED = (
     "the brokers refuse a record: compare the settings of {decisions!r}, {dead_letters!r} and {checkpoints!r} with "
     "what `npstream init --dry-run` wants, lift what forbids it (a policy, a schema check), then restart"
@@ -32,11 +49,6 @@ _FATAL = {
     KafkaError._FENCED: _TWIN,
     KafkaError.PRODUCER_FENCED: _TWIN,
     KafkaError.INVALID_PRODUCER_EPOCH: _TWIN,
-    KafkaError._AUTHENTICATION: _LOGIN,
-    KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
-    KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,
-    KafkaError.ILLEGAL_SASL_STATE: _LOGIN,
-    KafkaError._SSL: "TLS with brokers at {bootstrap} failed: check kafka.security (ca_file, cert_file, key_file)",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: (
         "a topic right is missing: grant READ and DESCRIBE on {events!r} and {checkpoints!r}, "
         "WRITE and DESCRIBE on {decisions!r}, {dead_letters!r} and {checkpoints!r}"
@@ -84,6 +96,12 @@ _REFUSED = {
 """Refused for the sake of what was sent: it would be refused again."""
 
 _RETRYABLE = {
+    # A worker that was connected has time until files of its login are renewed; one that was not ends at once.
+    KafkaError._AUTHENTICATION: _LOGIN,
+    KafkaError.SASL_AUTHENTICATION_FAILED: _LOGIN,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: _LOGIN,
+    KafkaError.ILLEGAL_SASL_STATE: _LOGIN,
+    KafkaError._SSL: "TLS with brokers at {bootstrap} failed: check kafka.security (ca_file, cert_file, key_file)",
     KafkaError._TRANSPORT: "brokers at {bootstrap} cannot be reached: check that they run and that the network is up",
     KafkaError._ALL_BROKERS_DOWN: "all brokers at {bootstrap} are down: check that they run",
     KafkaError._RESOLVE: "the broker name in {bootstrap} cannot be resolved: check kafka.bootstrap and DNS",
@@ -190,6 +208,9 @@ that was shows when partitions are published one by one, for then little is hand
 STRIKES = 3
 """An error without a name must come back this often for one partition alone before its records are held to be why."""
 
+_ALERT = "SSL alert number"
+_NO_TOKEN_MADE = "Failed to acquire SASL OAUTHBEARER token"
+
 FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 LOGIN = frozenset(
     {
@@ -223,7 +244,7 @@ def translate(
         cause = f"{doing}: {type(error).__name__}: {error}"
         return Retryable(cause) if partition is None else Refused(cause, partition, STRIKES)
     code = _underlying(found)
-    advice = _FATAL.get(code) or _REFUSED.get(code) or _RETRYABLE.get(code)
+    advice = _login_advice(found, config) or _FATAL.get(code) or _REFUSED.get(code) or _RETRYABLE.get(code)
     cause = f"{found.name()}: {found.str()}"
     text = f"{doing}: {advice.format_map(_words(config))} ({cause})" if advice else f"{doing}: {cause}"
     named: NpstreamError
@@ -239,6 +260,27 @@ def translate(
         named = Refused(text, partition, STRIKES)
     named.cause = found.name()
     return named
+
+
+def refuses_login(error: KafkaError) -> bool:
+    """Whether this client may not come in: a login, a token, a certificate on either side."""
+    return error.code() in LOGIN or _refuses_certificate(error)
+
+
+def _refuses_certificate(error: KafkaError) -> bool:
+    """Brokers that do not want a certificate just hang up; what they said before is in the text."""
+    return error.code() == KafkaError._TRANSPORT and _ALERT in error.str()
+
+
+def _login_advice(error: KafkaError, config: KafkaConfig) -> str | None:
+    """What to do about a refusal whose code alone does not say who refused what."""
+    if _refuses_certificate(error):
+        return _CERTIFICATE
+    if error.code() not in LOGIN - {KafkaError._SSL}:
+        return None
+    if _NO_TOKEN_MADE in error.str():
+        return _NO_TOKEN
+    return {"OAUTHBEARER": _TOKEN, MECHANISM: _MSK_TOKEN}.get(config.security.get("mechanism", ""))
 
 
 @contextmanager
@@ -262,6 +304,7 @@ def _words(config: KafkaConfig) -> dict[str, str]:
     topics = config.topics
     return {
         "bootstrap": config.bootstrap,
+        "token_url": config.security.get("token_url", "its endpoint"),
         "group": config.group,
         "worker_name": config.worker_name,
         "transactional_id": config.transactional_id,

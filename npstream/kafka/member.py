@@ -64,6 +64,11 @@ class Member:
         self._kept: BaseException | None = None
         self._leaving = False
 
+    @property
+    def login_error(self) -> KafkaError | None:
+        """The last refusal of a broker to let this client in, if there was one."""
+        return self._sink.login_error
+
     def subscribe(self, listener: Listener) -> None:
         """Join the group; assignments come inside `poll`."""
         self._listener = listener

@@ -53,6 +53,11 @@ class KafkaStateReader:
         self.records_read = 0
         """Records that reading checkpoints has taken from the log so far."""
 
+    @property
+    def login_error(self) -> KafkaError | None:
+        """The last refusal of a broker to let this client in, if there was one."""
+        return self._sink.login_error
+
     def partition_counts(self) -> list[int]:
         """Partition counts of the four topics; `Retryable` or `Fatal` when they cannot be had.
 

@@ -56,6 +56,11 @@ class Publisher:
         self._open = False
         self._usable = True
 
+    @property
+    def login_error(self) -> KafkaError | None:
+        """The last refusal of a broker to let this client in, if there was one."""
+        return self._sink.login_error
+
     def open(self, timeout_s: float) -> None:
         """Fence an earlier process of this worker and end what it left open."""
         deadline = time.monotonic() + timeout_s

@@ -1,24 +1,46 @@
 """The two sections of which a settings file has one: a Kafka cluster, or an embedded file."""
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
-from npstream.kafka.config import SECURITY, KafkaConfig, Option, option_problems
+from npstream.kafka import msk
+from npstream.kafka.config import SECRETS, SECURITY, KafkaConfig, Option, SecurityAndOptions, option_problems
 from npstream.records import Topics
+from npstream.secrets import Secrets
+from npstream.settings.login_source import LoginSource
 from npstream.settings.section import Section, refuse
 
 _PLAIN = KafkaConfig("host:9092", "group", "worker", Topics("", "", "", ""))
 """For its defaults."""
 
 
+class Login(NamedTuple):
+    """What a way to log in needs, and what else it may have."""
+
+    needs: tuple[str, ...]
+    takes: tuple[str, ...] = ()
+
+
+_PASSWORD = Login(("username", "password"))
+LOGINS = {
+    "PLAIN": _PASSWORD,
+    "SCRAM-SHA-256": _PASSWORD,
+    "SCRAM-SHA-512": _PASSWORD,
+    "OAUTHBEARER": Login(("token_url", "client_id", "client_secret"), ("scope", "token_ca_file")),
+    msk.MECHANISM: Login(("aws_region",)),
+}
+"""The settings of each mechanism; those of another have no effect."""
+_OF_LOGINS = tuple(dict.fromkeys(name for login in LOGINS.values() for name in (*login.needs, *login.takes)))
+
+
 class SecuritySection(Section):
-    """Encryption and identity. Give secrets as `${file:/path}` or `${VARIABLE}`, not as text."""
+    """Encryption and identity. Give secrets as `${file:/path}`, which is read again after a rotation, not as text."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How to talk to the brokers."""
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"] | None = None
     """How to log in, with a SASL protocol."""
     username: str | None = None
     """User to log in as."""
@@ -32,22 +54,44 @@ class SecuritySection(Section):
     """PEM file of that certificate's key."""
     key_password: SecretStr | None = None
     """Password of that key."""
+    token_url: str | None = None
+    """With OAUTHBEARER: the token endpoint of the identity provider (OpenID Connect, client credentials)."""
+    client_id: str | None = None
+    """With OAUTHBEARER: the client to get a token for."""
+    client_secret: SecretStr | None = None
+    """With OAUTHBEARER: the secret of that client."""
+    scope: str | None = None
+    """With OAUTHBEARER: the scope to ask for, where the provider wants one."""
+    token_ca_file: str | None = None
+    """With OAUTHBEARER: PEM file of the authority behind the provider's certificate; the system's own by default."""
+    aws_region: str | None = None
+    """With AWS_MSK_IAM: the region of the cluster. Needs the extra `msk`; credentials come by AWS's default chain."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        login = ("mechanism", "username", "password")
+        found = self._login_problems()
         files = ("ca_file", "cert_file", "key_file")
-        found = []
-        if self.protocol.startswith("SASL"):
-            found += [f"{name}: missing; protocol {self.protocol} needs it" for name in self._unset(login)]
-        else:
-            found += [f"{name}: needs protocol SASL_SSL or SASL_PLAINTEXT" for name in self._set(login)]
         if not self.protocol.endswith("SSL"):
             found += [f"{name}: needs protocol SSL or SASL_SSL" for name in self._set(files)]
         if (self.cert_file is None) != (self.key_file is None):
             found.append("cert_file and key_file: one without the other; a client certificate needs its key")
         refuse(found)
         return self
+
+    def _login_problems(self) -> list[str]:
+        """What the way to log in lacks, and what belongs to another one."""
+        if not self.protocol.startswith("SASL"):
+            given = self._set(("mechanism", *_OF_LOGINS))
+            return [f"{name}: needs protocol SASL_SSL or SASL_PLAINTEXT" for name in given]
+        if self.mechanism is None:
+            return [f"mechanism: missing; protocol {self.protocol} needs it"]
+        login = LOGINS[self.mechanism]
+        others = tuple(name for name in _OF_LOGINS if name not in (*login.needs, *login.takes))
+        found = [f"{name}: missing; mechanism {self.mechanism} needs it" for name in self._unset(login.needs)]
+        found += [f"{name}: has no effect with mechanism {self.mechanism}" for name in self._set(others)]
+        if self.mechanism == msk.MECHANISM and self.protocol != "SASL_SSL":
+            found.append(f"protocol: mechanism {self.mechanism} needs SASL_SSL")
+        return found
 
     def _set(self, names: tuple[str, ...]) -> list[str]:
         return [name for name in names if getattr(self, name) is not None]
@@ -56,8 +100,8 @@ class SecuritySection(Section):
         return [name for name in names if getattr(self, name) is None]
 
     def values(self) -> dict[str, str]:
-        """The values that are set, in the clear, by the names of `kafka.config.SECURITY`."""
-        found = {name: getattr(self, name) for name in self._set(tuple(SECURITY))}
+        """The values that are set, in the clear."""
+        found = {name: getattr(self, name) for name in self._set((*SECURITY, "aws_region"))}
         return {
             name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in found.items()
         }
@@ -86,6 +130,8 @@ class KafkaSection(Section):
     """Encryption and identity."""
     options: dict[str, Option] = Field(default_factory=dict, repr=False)
     """Further librdkafka options for all clients; those that exactly-once rests on are refused."""
+    _source: LoginSource = PrivateAttr(default_factory=LoginSource)
+    """Where security and options came from, to read their files again."""
 
     @field_validator("bootstrap")
     @classmethod
@@ -119,7 +165,27 @@ class KafkaSection(Section):
 
     def config(self, topics: Topics) -> KafkaConfig:
         """What the clients need."""
-        return KafkaConfig(**dict(self) | {"topics": topics, "security": self.security.values()})
+        read = {"security": self.security.values(), "read_login": self._read_login if self._source else None}
+        return KafkaConfig(**dict(self) | read | {"topics": topics})
+
+    def came_from(self, source: LoginSource) -> None:
+        """Remember what the login was read from."""
+        self._source = source
+
+    def secrets(self) -> Secrets:
+        """What must not be shown of this login; those that are read later join them."""
+        self._source.secrets.add(_secrets(self.security.values()))
+        return self._source.secrets
+
+    def _read_login(self) -> SecurityAndOptions:
+        read = self._source.read()
+        security = SecuritySection.model_validate(read["security"]).values()
+        self._source.secrets.add(_secrets(security))
+        return security, read["options"]
+
+
+def _secrets(security: dict[str, str]) -> list[str]:
+    return [value for name, value in security.items() if name in SECRETS]
 
 
 class EmbeddedSection(Section):

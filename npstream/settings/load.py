@@ -31,7 +31,8 @@ def from_mapping(
     env = env or {}
     # A section whose lines are all commented out reads as null.
     sections = {name: section for name, section in raw.items() if section is not None}
-    given, unresolved = interpolated(overridden(sections, env, tuple(assignments)), env)
+    references = overridden(sections, env, tuple(assignments))
+    given, unresolved = interpolated(references, env)
     _fill_worker_name(given, env)
     found = unresolved
     try:
@@ -41,6 +42,7 @@ def from_mapping(
         found = unresolved + [problem for problem in problems_of(error, Settings) if problem.path not in known]
     if found:
         raise SettingsError([str(problem) for problem in _once(found)])
+    settings.came_from(references, env)
     return settings
 
 

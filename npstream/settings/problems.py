@@ -9,7 +9,13 @@ from pydantic_core import ErrorDetails
 from npstream.errors import suggest
 from npstream.settings.section import Problems
 
-SECRETS = ("kafka.security.password", "kafka.security.key_password", "kafka.options", "events.registry.password")
+SECRETS = (
+    "kafka.security.password",
+    "kafka.security.key_password",
+    "kafka.security.client_secret",
+    "kafka.options",
+    "events.registry.password",
+)
 """Paths whose values are never shown."""
 
 _WORDS = {

@@ -12,6 +12,7 @@ from npstream.port import DEFAULT_START, Start
 from npstream.records import Topics
 from npstream.settings.connection import EmbeddedSection, KafkaSection
 from npstream.settings.features_section import read_features, shape_of
+from npstream.settings.login_source import LoginSource
 from npstream.settings.model_section import ModelSection
 from npstream.settings.section import Problems, Section, refuse
 from npstream.settings.sections import (
@@ -125,6 +126,11 @@ class Settings(Section):
         if self.events.format == "f32" and 4 * numbers > self.events.max_bytes:
             return [f"events.max_bytes: {self.events.max_bytes} is too small for {numbers} float32 values"]
         return []
+
+    def came_from(self, references: Mapping[str, Any], env: Mapping[str, str]) -> None:
+        """Remember where the login was read from: its files may change while a worker runs."""
+        if self.kafka is not None:
+            self.kafka.came_from(LoginSource(references["kafka"], env))
 
     @property
     def group(self) -> str:

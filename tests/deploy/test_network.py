@@ -86,3 +86,21 @@ def test_a_port_of_the_registry_that_only_the_worker_knows() -> None:
     assert manifests == ""
     assert "settings.events.registry.url: write the address itself" in messages
     assert chart.template(chart.VALUES / "minimal.yaml", [*overrides, "networkPolicy.enabled=false"])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("security", "port"),
+    [
+        (["mechanism=OAUTHBEARER", "token_url=https://id.example.org/token", "client_id=c"], 443),
+        (["mechanism=OAUTHBEARER", "token_url=http://id:8080/token", "client_id=c"], 8080),
+        (["mechanism=AWS_MSK_IAM", "aws_region=eu-central-1"], 443),
+    ],
+)
+def test_the_port_of_whoever_gives_tokens_is_open(security: list[str], port: int) -> None:
+    """That of the identity provider, or of AWS."""
+    secret = ["client_secret=${file:/etc/npstream/secrets/client/secret}"] if "client_id=c" in security else []
+    given = [f"settings.kafka.security.{each}" for each in ["protocol=SASL_SSL", *security, *secret]]
+
+    policy = chart.the(chart.objects(chart.VALUES / "minimal.yaml", given), "NetworkPolicy")
+
+    assert policy["spec"]["egress"][2:] == [{"ports": [{"port": port, "protocol": "TCP"}]}]

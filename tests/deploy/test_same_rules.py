@@ -96,6 +96,7 @@ def test_a_worker_that_only_its_pod_can_reach_is_refused(host: str) -> None:
         {"start": "2026-05-01T00:00:00.5+02:00"},
         {"start": "2026-02-28 23:59Z"},
         {"kafka": {"options": {"linger.ms": 1, "statistics.interval.ms": 0}}},
+        {"kafka": {"security": {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "aws_region": "eu-central-1"}}},
         {"kafka": {"security": {"protocol": "SSL", "ca_file": "ca", "cert_file": None, "key_file": None}}},
         {"events": {"format": "f32", "max_bytes": 12}},
         {"model": {"d": 29}, "labels": {"buffer_max": largest_buffer()}},

@@ -29,6 +29,7 @@ PUBLIC_OPTIONS = ["ssl.ca.pem", "ssl.certificate.pem", "ssl.key.location", "sasl
 SECRET_VARIABLES = [
     "NPSTREAM__KAFKA__SECURITY__PASSWORD",
     "NPSTREAM__KAFKA__SECURITY__KEY_PASSWORD",
+    "NPSTREAM__KAFKA__SECURITY__CLIENT_SECRET",
     "NPSTREAM__KAFKA__OPTIONS__SSL__KEY__PEM",
     "NPSTREAM__KAFKA__OPTIONS__SASL__OAUTHBEARER__CLIENT__SECRET",
     "KAFKA_PASSWORD",
@@ -101,7 +102,19 @@ def test_a_login_may_come_from_a_secret_by_variables(tmp_path: Path) -> None:
     ]
     security = {"protocol": "SASL_SSL", "mechanism": "PLAIN"}
 
+    tokens = {
+        "protocol": "SASL_SSL",
+        "mechanism": "OAUTHBEARER",
+        "token_url": "https://id.example.org/token",
+        "client_id": "npstream",
+    }
+
     assert rendered(tmp_path, security=security, env=env)[0] == 0
+    assert rendered(tmp_path, security={**tokens, "client_secret": FILE})[0] == 0
+    assert (
+        "settings.kafka.security.client_secret: a secret"
+        in rendered(tmp_path, security={**tokens, "client_secret": SECRET})[2]
+    )
     assert "settings.kafka.security.username: missing" in rendered(tmp_path, security=security, env=env[1:])[2]
 
 

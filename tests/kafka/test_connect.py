@@ -116,9 +116,9 @@ def test_the_documented_rights_are_enough(secured: JarKafka) -> None:
 
 def test_a_refused_login_says_so(secured: JarKafka) -> None:
     """A wrong password is not mistaken for a broker that is down."""
-    with pytest.raises(Fatal, match=r"connecting: brokers at .* refused the login: check kafka\.security"):
+    with pytest.raises(Retryable, match=r"connecting: brokers at .* refused the login: check kafka\.security"):
         work(config(secured, "full", "wrong"))
-    with pytest.raises(Fatal, match=r"refused the login"):
+    with pytest.raises(Retryable, match=r"refused the login"):
         KafkaLog(config(secured, "full", "wrong")).partitions(Channel.EVENTS)
 
 

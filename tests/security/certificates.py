@@ -1,4 +1,4 @@
-"""Certificates for a test broker, made with openssl: an authority, and a server signed by it."""
+"""Certificates for a test broker, made with openssl: an authority, and a server and clients signed by it."""
 
 import subprocess
 from dataclasses import dataclass
@@ -41,6 +41,28 @@ def make_keystore(folder: Path, authority: Authority) -> Path:
     store = folder / "server.pem"
     store.write_text(key.read_text() + certificate.read_text())
     return store
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client's certificate and its key, as PEM files; brokers know it by `CN=name`."""
+
+    certificate: Path
+    key: Path
+
+
+def make_client(folder: Path, name: str, authority: Authority, days: int = 2) -> Client:
+    """A client's certificate; with negative `days` one that has expired already."""
+    key, request, certificate = (folder / f"{name}.{end}" for end in ("key", "csr", "crt"))
+    _openssl(
+        *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}"),
+        *("-keyout", str(key), "-out", str(request)),
+    )
+    _openssl(
+        *("x509", "-req", "-in", str(request), "-CA", str(authority.certificate), "-CAkey", str(authority.key)),
+        *("-CAcreateserial", "-days", str(days), "-out", str(certificate)),
+    )
+    return Client(certificate, key)
 
 
 def _openssl(*arguments: str) -> None:

@@ -1,9 +1,7 @@
 """TLS, SCRAM and ACLs on a real broker: the least rights work, and without any of them the message names it."""
 
 import secrets
-import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +9,14 @@ import pytest
 
 from npstream.cli import exits
 from npstream.codec.envelope import LABELS_HEADER
-from npstream.kafka import KafkaConfig, KafkaLog
-from npstream.records import Channel, Topics
-from tests.monitor.builders import events
+from npstream.records import Channel
 from tests.security.certificates import make_authority
-from tests.security.secured import Right, Secured, described, least_rights, secured_kafka
+from tests.security.secured import Secured, described, least_rights, secured_kafka
+from tests.security.tenant import PLACES, Tenant, refused
 from tests.stage.child import WAIT_S
 from tests.stage.command import WorkerCommand, npstream
 
 pytestmark = pytest.mark.timeout(600)
-RUBBISH = b"not an event"
-PLACES = Topics("events", "decisions", "dead", "checkpoints", "labels")
 
 
 @pytest.fixture(scope="module")
@@ -29,65 +24,6 @@ def secured(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """One broker for all; every test has topics, a group and a user of its own."""
     with secured_kafka(kafka_jars, tmp_path_factory.mktemp("secured")) as made:
         yield made
-
-
-@dataclass
-class Tenant:
-    """Topics, a group, a user and a worker's settings on the secured broker."""
-
-    secured: Secured
-    folder: Path
-    prefix: str
-    password: str = field(default_factory=lambda: f"pw-{secrets.token_hex(12)}")
-
-    def __post_init__(self) -> None:
-        self.user = f"{self.prefix}user"
-        self.group = f"{self.prefix}group"
-        self.topics = Topics(*(self.prefix + name for name in PLACES.names()))
-        self.password_file = self.folder / "password"
-        self.password_file.write_text(self.password + "\n")
-
-    def prepare(self, rights: Iterable[Right]) -> "Tenant":
-        """Make the topics, 40 events with a bad one among them, and the user."""
-        self.secured.create_topics(self.topics)
-        self.secured.create_user(self.user, self.password, rights)
-        values = [*events(20), RUBBISH, *events(19, seed=1)]
-        log = self.log()
-        log.append(Channel.EVENTS, 0, [(None, value, (), int(time.time() * 1000)) for value in values])
-        log.append(Channel.LABELS, 0, [(None, b'{"id":"nobody","y":1}', (), 1_700_000_000_000)])
-        log.close()
-        return self
-
-    def log(self) -> KafkaLog:
-        """Reads and writes as the administrator."""
-        config = KafkaConfig(self.secured.broker.bootstrap, self.group, "log", self.topics, connect_timeout_ms=60_000)
-        return KafkaLog(config)
-
-    def settings(self, **security: str) -> dict[str, Any]:
-        """A settings file's content; the password comes from a file."""
-        return {
-            "kafka": {
-                "bootstrap": self.secured.address,
-                "group": self.group,
-                "worker_name": "worker-0",
-                "security": {
-                    "protocol": "SASL_SSL",
-                    "mechanism": "SCRAM-SHA-512",
-                    "username": self.user,
-                    "password": f"${{file:{self.password_file}}}",
-                    "ca_file": str(self.secured.authority.certificate),
-                    **security,
-                },
-            },
-            "topics": {name: value for name, value in asdict(self.topics).items() if name != "labels"},
-            "labels": {"topic": self.topics.labels},
-            "model": {"d": 2, "D": 8, "tau": 0.1},
-            "http": {"port": 0},
-        }
-
-    def worker(self, **security: str) -> WorkerCommand:
-        """`npstream run`, not yet started."""
-        return WorkerCommand(self.folder, "worker", self.settings(**security))
 
 
 @pytest.fixture
@@ -173,19 +109,6 @@ def test_a_topic_that_may_not_even_be_seen_is_named(tenant: Tenant, name: str) -
 
     assert code == exits.FATAL, worker.said()
     assert f"grant {' and '.join(lacking)} on topic {topic!r} to user {tenant.user!r}" in worker.err.read_text()
-
-
-def refused(worker: WorkerCommand) -> str:
-    """What a worker says that cannot even begin: one line, with the code for brokers and rights."""
-    worker.start()
-    try:
-        assert worker.wait(WAIT_S) == exits.FATAL, worker.said()
-    finally:
-        worker.kill()
-    said = worker.err.read_text()
-    assert said.count("\n") == 1
-    assert "Traceback" not in worker.said()
-    return said
 
 
 def test_a_wrong_password_is_reported(tenant: Tenant) -> None:

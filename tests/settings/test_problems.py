@@ -78,6 +78,23 @@ def test_all_problems_are_reported_at_once() -> None:
         ({"events": {"registry": {"url": "http://h", "ca_file": "c"}}}, "events.registry.ca_file: needs a url that"),
         ({"kafka": {"security": {"protocol": "SASL_SSL"}}}, "kafka.security.mechanism: missing; protocol SASL_SSL"),
         ({"kafka": {"security": {"username": "u"}}}, "kafka.security.username: needs protocol SASL_SSL"),
+        ({"kafka": {"security": {"token_url": "u"}}}, "kafka.security.token_url: needs protocol SASL_SSL"),
+        (
+            {"kafka": {"security": {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "u"}}},
+            "kafka.security.password: missing; mechanism PLAIN needs it",
+        ),
+        (
+            {"kafka": {"security": {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER", "client_id": "c"}}},
+            "kafka.security.token_url: missing; mechanism OAUTHBEARER needs it",
+        ),
+        (
+            {"kafka": {"security": {"protocol": "SASL_SSL", "mechanism": "AWS_MSK_IAM", "username": "u"}}},
+            "kafka.security.username: has no effect with mechanism AWS_MSK_IAM",
+        ),
+        (
+            {"kafka": {"security": {"protocol": "SASL_PLAINTEXT", "mechanism": "AWS_MSK_IAM", "aws_region": "r"}}},
+            "kafka.security.protocol: mechanism AWS_MSK_IAM needs SASL_SSL",
+        ),
         ({"kafka": {"security": {"ca_file": "ca"}}}, "kafka.security.ca_file: needs protocol SSL or SASL_SSL"),
         ({"kafka": {"security": {"protocol": "SSL", "cert_file": "c"}}}, "one without the other"),
         ({"kafka": {"transaction_timeout_ms": 400_000}}, "kafka.transaction_timeout_ms: 400000 is longer than"),
@@ -115,6 +132,7 @@ def test_secrets_stay_out_of_messages() -> None:
                 "mechanism": "PLAIN",
                 "password": 31415926,
                 "key_password": [31415926],
+                "client_secret": 31415926,
             },
             "options": {"sasl.oauthbearer.client.secret": {"nested": 31415926}},
             "securty": {"password": 31415926},

@@ -78,6 +78,9 @@
 {{- if and .Values.networkPolicy.enabled (contains "${" (dig "events" "registry" "url" "" $settings)) }}
 - settings.events.registry.url: write the address itself, or turn networkPolicy off: its port must be known before the worker starts
 {{- end -}}
+{{- if and .Values.networkPolicy.enabled (contains "${" (dig "kafka" "security" "token_url" "" $settings | default "")) }}
+- settings.kafka.security.token_url: write the address itself, or turn networkPolicy off: its port must be known before the worker starts
+{{- end -}}
 {{- $host := dig "http" "host" "" $settings -}}
 {{- if regexMatch "^(localhost|127\\..*|::1)$" $host }}
 - settings.http.host: {{ $host }} is reached from inside the pod only: probes would fail; leave it out

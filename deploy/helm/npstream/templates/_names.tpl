@@ -64,6 +64,11 @@ topics:
   checkpoints: {{ dig "topics" "checkpoints" nil $s | default (printf "%s-checkpoints" $events) | quote }}
 {{- end -}}
 
+{{- /* The port of an address that begins with http:// or https://. */ -}}
+{{- define "npstream.portOf" -}}
+{{- regexFind ":[0-9]+$" (urlParse .).host | trimPrefix ":" | default (ternary "443" "80" (hasPrefix "https:" .)) | int64 -}}
+{{- end -}}
+
 {{- /* The ports given, or those of the brokers that are asked first; as JSON. None when only the worker will know them. */ -}}
 {{- define "npstream.brokerPorts" -}}
 {{- $ports := list -}}

@@ -5,7 +5,7 @@ A reference to a mounted file may be seen.
 {{- define "npstream.secretProblems" -}}
 {{- $mount := "mount it with `secrets` and write ${file:/etc/npstream/secrets/<name>/<key>}" -}}
 {{- $kafka := .Values.settings.kafka -}}
-{{- range $name := list "password" "key_password" -}}
+{{- range $name := (include "npstream.rules" . | fromJson).secrets -}}
 {{- $given := dig "security" $name nil $kafka | default "" -}}
 {{- if and $given (not (contains "${file:/" $given)) }}
 - settings.kafka.security.{{ $name }}: a secret in a ConfigMap or in the environment can be read by others; {{ $mount }}

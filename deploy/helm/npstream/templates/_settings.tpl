@@ -155,13 +155,36 @@ tests/deploy/test_same_rules.py holds it against the worker's own rules.
 {{- range .env -}}
 {{- $names = append $names .name -}}
 {{- end -}}
-{{- range $name := list "mechanism" "username" "password" -}}
-{{- $variable := print "NPSTREAM__KAFKA__SECURITY__" (upper $name) -}}
-{{- $unset := and (kindIs "invalid" (dig $name nil $security)) (not (has $variable $names)) -}}
-{{- if and $unset (hasPrefix "SASL" $protocol) }}
-- settings.kafka.security.{{ $name }}: missing; protocol {{ $protocol }} needs it
-{{- else if not (or $unset (hasPrefix "SASL" $protocol)) }}
+{{- $mechanism := dig "mechanism" nil $security | default "" -}}
+{{- $login := get .rules.logins $mechanism | default (dict "needs" list "takes" list) -}}
+{{- $set := dict -}}
+{{- range $one := .rules.logins -}}
+{{- range $name := concat $one.needs $one.takes -}}
+{{- $variable := has (print "NPSTREAM__KAFKA__SECURITY__" (upper $name)) $names -}}
+{{- $_ := set $set $name (or $variable (not (kindIs "invalid" (dig $name nil $security)))) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (hasPrefix "SASL" $protocol) -}}
+{{- range $name, $given := set $set "mechanism" (ne $mechanism "") -}}
+{{- if $given }}
 - settings.kafka.security.{{ $name }}: needs protocol SASL_SSL or SASL_PLAINTEXT
+{{- end -}}
+{{- end -}}
+{{- else if and (not $mechanism) (not (has "NPSTREAM__KAFKA__SECURITY__MECHANISM" $names)) }}
+- settings.kafka.security.mechanism: missing; protocol {{ $protocol }} needs it
+{{- else if $mechanism -}}
+{{- range $name := $login.needs -}}
+{{- if not (get $set $name) }}
+- settings.kafka.security.{{ $name }}: missing; mechanism {{ $mechanism }} needs it
+{{- end -}}
+{{- end -}}
+{{- range $name, $given := $set -}}
+{{- if and $given (not (has $name (concat $login.needs $login.takes))) }}
+- settings.kafka.security.{{ $name }}: has no effect with mechanism {{ $mechanism }}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $mechanism "AWS_MSK_IAM") (ne $protocol "SASL_SSL") }}
+- settings.kafka.security.protocol: mechanism {{ $mechanism }} needs SASL_SSL
 {{- end -}}
 {{- end -}}
 {{- range $name := list "ca_file" "cert_file" "key_file" -}}
