@@ -40,6 +40,7 @@ def test_the_least_rights_are_enough(tenant: Tenant) -> None:
         worker.wait_started()
         worker.wait_for(lambda: worker.events() == 40, "all events to be handled")
         shown = [worker.get(path) for path in ("status", "metrics", "", "livez", "readyz")]
+        late = npstream("lag", "--config", str(worker.config))  # what `helm test` runs
         code = worker.terminate()
     finally:
         worker.kill()
@@ -56,6 +57,7 @@ def test_the_least_rights_are_enough(tenant: Tenant) -> None:
     published = [len(list(log.read(channel, 0, 0, 2**40))) for channel in (Channel.DECISIONS, Channel.DEAD_LETTERS)]
     log.close()
     assert code == exits.OK
+    assert late.returncode == exits.OK, late.stderr
     assert [response[0] for response in shown] == [200] * 5
     assert published == [39, 1]
     assert LABELS_HEADER in dict(newest.headers)

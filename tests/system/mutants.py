@@ -51,6 +51,21 @@ def _read_uncommitted() -> None:
     _replace(settings, (config, "reader_settings"), (state, "reader_settings"))
 
 
+def _login_as_it_was() -> None:
+    from npstream.kafka.config import KafkaConfig
+
+    def renewed(self: Any) -> Any:
+        return self
+
+    _replace(renewed, (KafkaConfig, "renewed"))
+
+
+def _certificates_unseen() -> None:
+    from npstream.kafka import login
+
+    _replace(lambda _: b"", (login, "_content"))
+
+
 def _never_joined_metadata() -> None:
     from confluent_kafka import Consumer
 
@@ -627,6 +642,7 @@ def _merges_without_end() -> None:
 
 _ZOMBIE = "tests/system/test_zombies.py::test_a_zombie_neither_doubles_nor_loses"
 _FAST_CODEC = "tests/codec/test_fast_paths.py"
+_LOGINS = "tests/kafka/test_login.py"
 _SEGMENTS = "tests/partition/test_segments.py"
 _CORRECTIONS = "tests/partition/test_corrections.py"
 _FAULTS = "tests/kafka/test_faults.py"
@@ -920,6 +936,18 @@ MUTANTS = {
         _first_strike_pauses,
         f"{_FAULTS}::test_an_error_that_comes_once_leaves_no_trace",
         "nothing was to be left",
+    ),
+    "login_as_it_was": Mutant(
+        "the files of a login are read once, so that a worker with an old password never comes back",
+        _login_as_it_was,
+        f"{_LOGINS}::test_files_are_read_again",
+        "second password",
+    ),
+    "certificates_unseen": Mutant(
+        "only what is written into settings counts as a change of the login, not what is in certificates and keys",
+        _certificates_unseen,
+        f"{_LOGINS}::test_a_refused_login_ends_the_session_when_its_files_have_changed[key.pem]",
+        "DID NOT RAISE",
     ),
     "dead_letters_whole": Mutant(
         "a dead letter is as large as its event, whatever its topic takes",
