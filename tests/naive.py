@@ -348,6 +348,12 @@ def hash_of(seed: int, code: int, place: int) -> int:
     return mix(mix((key + (code + 1) * _GOLDEN) % _WORD) ^ (place * _GOLDEN % _WORD))
 
 
+@cache
+def coins_of(seed: int, code: int, first: int) -> npt.NDArray[np.bool_]:
+    """(5, 64): what the bits of all ferns find in a category; their places begin behind those of the columns."""
+    return np.array([[hash_of(seed, code, first + 64 * b + f) >= 2**63 for f in range(64)] for b in range(5)])
+
+
 class Tables:
     """A table of cells for each column and 64 ferns: tables of 32 cells that five comparisons choose from.
 
@@ -395,15 +401,15 @@ class Tables:
             for c, i in enumerate(self.categories)
         ]
         bits = self.bits(x)
-        return own + [sum(int(bits[b, f]) << b for b in range(5)) for f in range(64)]
+        return own + [int(cell) for cell in bits.T @ [1, 2, 4, 8, 16]]
 
     def bits(self, x: Vector) -> npt.NDArray[np.bool_]:
         """(5, 64): what every bit of every fern finds. A missing number is taken for a rare one."""
         seen = x[self.columns].astype(np.float32)[self.column]
         found = np.where(np.isnan(seen), self.level >= 0.5, seen > self.limits)
-        for b, f in np.argwhere(self.column >= len(self.numbers)):
-            value = self.code(x[self.columns[self.column[b, f]]])
-            found[b, f] = self.hash(value, self.params.d + 64 * int(b) + int(f)) >= 2**63
+        for n in range(len(self.numbers), len(self.columns)):
+            coins = coins_of(self.params.seed, self.code(x[self.columns[n]]), self.params.d)
+            found = np.where(self.column == n, coins, found)
         return found
 
     def score(self, x: Vector) -> float:

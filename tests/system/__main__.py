@@ -83,7 +83,7 @@ def _show(seed: int, equal: int) -> None:
 
 def _failover(seed: int, events: int, cluster: Cluster, label_topic: bool) -> Failover:
     faults = BROKER_FAULTS if cluster.size == 1 else FAULTS_OF_THREE
-    return Failover(seed, events, holds_s=HOLDS_S, broker_faults=faults, label_topic=label_topic, timeout_s=900.0)
+    return Failover(seed, events, holds_s=HOLDS_S, broker_faults=faults, label_topic=label_topic, timeout_s=2400.0)
 
 
 if __name__ == "__main__":

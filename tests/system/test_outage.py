@@ -7,12 +7,17 @@ import pytest
 from tests.broker import Cluster, JarKafka
 from tests.system import stories
 
+_AWAY_S = 30.0
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_workers_outlive_an_outage_of_the_broker(private_kafka: JarKafka, tmp_path: Path) -> None:
-    """Away for a minute: the processes stay alive, come back by themselves, and the decisions are the oracle's."""
-    stories.outage(Cluster([private_kafka]), tmp_path / "run", away_s=60.0)
+    """
+    Away for longer than sessions and transactions last: the processes stay alive,
+    come back by themselves, and the decisions are the oracle's.
+    """
+    stories.outage(Cluster([private_kafka]), tmp_path / "run", away_s=_AWAY_S)
 
 
 @pytest.mark.slow
