@@ -22,6 +22,15 @@ _QUIET_S = 30.0
 """A reader that has got nothing at all for this long below a known end gives up."""
 _PAGE = 1000
 _NEW = frozenset({KafkaError._NOENT, KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
+_MOVED = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Who leads a partition has changed, and client and brokers do not agree on it yet."""
 _LOOK_AGAIN_S = 0.1
 
 
@@ -84,7 +93,7 @@ class KafkaLog:
                 break
             except KafkaException as error:
                 # What the client knows of a topic may be minutes old, and older than a partition of it.
-                if error.args[0].code() not in _NEW or time.monotonic() > deadline:
+                if error.args[0].code() not in _NEW | _MOVED or time.monotonic() > deadline:
                     raise translate(self._sink.login_error or error, "asking for offsets", self._config) from error
             for name in {place.topic for place in asked}:
                 partition_count(self._admin, name, self._config, self._sink)

@@ -2,17 +2,20 @@
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog, clients
 from npstream.kafka.router import Router
+from npstream.port import Ends
 from npstream.records import Channel, Record
 from tests.contracts.builders import events
 from tests.stage.places import KafkaPlace
@@ -49,6 +52,20 @@ class _KnowsNoPlace(Consumer):
         return [_Unknown(each.topic, each.partition) for each in partitions]
 
 
+class _JustMoved(AdminClient):
+    """The library's client, to which a partition has just moved from one broker to another when it first asks."""
+
+    told = False
+
+    def list_offsets(self, *arguments: Any, **named: Any) -> Any:
+        if self.told:
+            return super().list_offsets(*arguments, **named)
+        self.told = True
+        refused = Future[Any]()
+        refused.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)))
+        return dict.fromkeys(arguments[0], refused)
+
+
 @contextmanager
 def consumers(kind: type[Consumer]) -> Iterator[None]:
     """Those that are built in the block are such ones."""
@@ -64,6 +81,16 @@ def test_an_end_before_the_asked_one_is_not_the_end(log: KafkaLog) -> None:
         read = list(log.read(Channel.EVENTS, 0, 0, 20))
 
     assert [record.offset for record in read] == list(range(20))
+
+
+def test_a_partition_that_has_just_moved_is_asked_about_again(place: KafkaPlace, log: KafkaLog) -> None:
+    """A change of leaders passes by itself: it is no reason for a worker to begin again with all its partitions."""
+    log.append(Channel.EVENTS, 0, events(3))
+
+    with mock.patch.object(clients, "AdminClient", _JustMoved):
+        found = KafkaLog(place.config()).ends(Channel.EVENTS, 0)
+
+    assert found == Ends(0, 3, 3)
 
 
 def test_a_read_shows_that_its_worker_is_alive(place: KafkaPlace, log: KafkaLog) -> None:
