@@ -10,6 +10,7 @@ from npstream.backend import backend_of
 from npstream.errors import StateCorrupt, UsageError
 from npstream.model import ALGORITHM, Model
 from npstream.monitor.dashboard import Dashboard, HttpConfig
+from npstream.monitor.group import GroupWatch
 from npstream.monitor.status import Identity
 from npstream.monitor.stuck import StuckWatch, threshold_s
 from npstream.observe import Observer
@@ -40,6 +41,13 @@ def build_dashboard(settings: Settings) -> Dashboard | None:
     stuck = StuckWatch(topics, threshold_s(backend.transaction_timeout_ms))
     identity = Identity(settings.group, topics.events, backend.worker_name, __version__, ALGORITHM)
     return Dashboard(config, identity, time.monotonic, time.time, backend.open_log, backend.secrets(), stuck)
+
+
+def build_group_watch(settings: Settings) -> GroupWatch:
+    """What looks at the settings' group from outside; nothing is connected yet."""
+    backend = backend_of(settings)
+    identity = Identity(settings.group, settings.topic_names().events, "", __version__, ALGORITHM)
+    return GroupWatch(identity, backend.open_log, backend.open_state, time.monotonic, time.time)
 
 
 def origin_of(settings: Settings) -> Origin:

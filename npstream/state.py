@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from npstream.codec.chunks import join
 from npstream.codec.history import History, read_history
-from npstream.codec.segments import first_record, segment_keys, with_segments
+from npstream.codec.segments import first_record, segment_keys, with_segments, without_segments
 from npstream.codec.snapshot import Snapshot, check_topic, decode_snapshot, snapshot_digest
 from npstream.errors import StateCorrupt, or_corrupt
 from npstream.partition import PartitionProcessor
@@ -35,14 +35,21 @@ def committed_snapshots(
     Each is handed out as soon as it is there, so that the bytes of all are never held together.
     """
     unfinished: dict[int, Snapshot] = {}
-    for partition, chunks in state.read_checkpoints({p: position.pointer for p, position in positions.items()}):
-        address = group, topic, partition
-        found = or_corrupt(_checked, chunks, address, positions[partition])
+    for partition, found in snapshots_alone(state, group, topic, positions):
         if isinstance(found, StateCorrupt) or first_record(found) is None:
             yield partition, found
         else:
             unfinished[partition] = found
     yield from _with_their_segments(log, unfinished, positions)
+
+
+def snapshots_alone(
+    state: StateReader, group: str, topic: str, positions: Mapping[int, Position]
+) -> Iterator[tuple[int, Snapshot | StateCorrupt]]:
+    """As `committed_snapshots`, without the segments that they name."""
+    for partition, chunks in state.read_checkpoints({p: position.pointer for p, position in positions.items()}):
+        address = group, topic, partition
+        yield partition, or_corrupt(_checked, chunks, address, positions[partition])
 
 
 def _checked(chunks: list[KeyValue] | StateCorrupt, address: tuple[str, str, int], position: Position) -> Snapshot:
@@ -111,6 +118,15 @@ def processor_of(snapshot: Snapshot, topic_id: str = "") -> PartitionProcessor:
     """
     check_topic(snapshot, topic_id)
     return PartitionProcessor.from_snapshot(replace(snapshot, topic_id=topic_id or snapshot.topic_id))
+
+
+def processor_to_look_at(snapshot: Snapshot) -> tuple[PartitionProcessor, int]:
+    """A processor that must process nothing: it lacks what waits in segments. How many observations do is the second.
+
+    Raises `StateCorrupt`.
+    """
+    kept, waiting = without_segments(snapshot)
+    return processor_of(kept), waiting
 
 
 def check_label_topic(processor: PartitionProcessor, label_topic_id: str) -> None:

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "history": "state partition codec model report",
     "study": "data model report",
     "doctor": "state monitor kafka partition codec model",
-    "monitor": "codec model report",
+    "monitor": "state partition codec model report",
     "kafka": "codec",
     "embedded": "codec",
     "registry": "codec",

@@ -30,6 +30,7 @@ COMMANDS = {
     "inspect": ("npstream.cli.inspect:inspect", "What a partition knows: its checkpoint, history and differences."),
     "explain": ("npstream.cli.explain:explain", "Why one event was decided as it was."),
     "export": ("npstream.cli.export:export", "Write a range of the events topic to a file."),
+    "monitor": ("npstream.cli.monitor:monitor", "The page of the whole group, from outside of its workers."),
     "lag": ("npstream.cli.lag:lag", "The lag of the group, in records and seconds."),
     "dlq": ("npstream.cli.dlq:dlq", "List, show and send back dead letters."),
     "rollback": ("npstream.cli.rollback:rollback", "Return partitions to a kept checkpoint, an offset or a time."),

@@ -13,6 +13,8 @@ from npstream.records import KeyValue
 
 NAMED = "segments.named"
 """The blob of a snapshot that lists them."""
+WAITING, NON_TARGETS, TARGETS = "segments.waiting", "segments.non_targets", "segments.targets"
+"""Blobs with a bit for each place of each of them: what is still there, and what of it has which label."""
 _ROW = np.dtype([("number", "<i8"), ("after", "<i8"), ("stored", "<i4"), ("digest", "V16")])
 
 
@@ -77,3 +79,15 @@ def with_segments(snapshot: Snapshot, records: Iterable[KeyValue]) -> Snapshot:
             "rollback` returns to one of them"
         )
     return replace(snapshot, segments=found)
+
+
+def without_segments(snapshot: Snapshot) -> tuple[Snapshot, int]:
+    """The snapshot without what its segments hold, and how many observations wait there: for who only looks."""
+    counts = {name: _ones(snapshot.blobs.get(name, b"")) for name in (WAITING, NON_TARGETS, TARGETS)}
+    emptied = {name: b"" for name in (NAMED, *counts) if name in snapshot.blobs}
+    kept = replace(snapshot, blobs={**snapshot.blobs, **emptied})
+    return kept, counts[WAITING] - counts[NON_TARGETS] - counts[TARGETS]
+
+
+def _ones(packed: bytes) -> int:
+    return int(np.unpackbits(np.frombuffer(packed, np.uint8)).sum())

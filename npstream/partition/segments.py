@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npstream.arrays import Ints, Signs
-from npstream.codec.segments import NAMED, NamedSegment, dump_named, named_in, record_digest
+from npstream.codec.segments import (
+    NAMED,
+    NON_TARGETS,
+    TARGETS,
+    WAITING,
+    NamedSegment,
+    dump_named,
+    named_in,
+    record_digest,
+)
 
 ENTRIES_MAX = 1000
 """Entries of a segment, fewer where they are large."""
@@ -31,7 +40,7 @@ _STORED_MAX = 2
 Mask = NDArray[np.bool_]
 Places = tuple[Mask, Signs]
 """For each place of a segment whether its entry is still there, and its label, 0 for none."""
-_LABELS = {"segments.non_targets": -1, "segments.targets": 1}
+_LABELS = {NON_TARGETS: -1, TARGETS: 1}
 """Blobs that say which entries have which label; empty where none has any."""
 _DROPPED = np.dtype([("number", "<i8"), ("at", "<i8")])
 _RUN = np.dtype([("archive", "<i8"), ("begin", "<i8"), ("count", "<i8")])
@@ -134,7 +143,7 @@ class SegmentIndex:
         numbers, label = numbers[inside], label[inside]
         return {
             NAMED: dump_named(self.named),
-            "segments.waiting": self._bits(numbers),
+            WAITING: self._bits(numbers),
             **{name: self._bits(numbers[label == y]) if label.any() else b"" for name, y in _LABELS.items()},
             "segments.dropped": np.array(sorted(self.dropped.items()), _DROPPED).tobytes(),
             "segments.since": np.array(sorted(self.since.items()), _DROPPED).tobytes(),
@@ -157,7 +166,7 @@ class SegmentIndex:
             packed = np.frombuffer(blobs[name], np.uint8).reshape(len(named), -(-size // 8))
             return np.unpackbits(packed, axis=1, count=size).astype(np.bool_)
 
-        waits, label = flags("segments.waiting"), np.zeros((len(named), size), np.int8)
+        waits, label = flags(WAITING), np.zeros((len(named), size), np.int8)
         for name, y in _LABELS.items():
             if blobs[name]:
                 label[flags(name)] = y

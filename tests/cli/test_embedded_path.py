@@ -19,6 +19,7 @@ COMMANDS = (
     ("explain", "--partition", "0", "--offset", "0"),
     ("export", "{folder}/exported.jsonl"),
     ("lag",),
+    ("monitor",),
     ("dlq", "list"),
     ("doctor",),
     ("rollback", "--to", "0", "--execute"),

@@ -51,8 +51,9 @@ CASES: dict[tuple[str, ...], Arguments] = {
     ("reset",): _at("--to", "earliest"),
     ("recover",): _at(),
 }
-ELSEWHERE = ("run", "demo", "experiment", "bench", "route-labels")
-"""The worker logs lines; the others are long or need Kafka, and are tested on their own."""
+ELSEWHERE = ("run", "demo", "monitor", "experiment", "bench", "route-labels")
+"""The worker logs lines, the page is served until it is stopped; the others are long or need Kafka. They have tests of
+their own."""
 
 
 @pytest.fixture(scope="module")
