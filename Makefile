@@ -9,9 +9,11 @@
 #   make kafka    a Kafka broker on port 9092, in the foreground (PORT=9093 for another port)
 #   make deploy-check  all checks of deploy/: chart, image, rules; needs Go, takes minutes the first time
 #   make simulate  a Kafka cluster in memory and thousands of schedules of faults (SCHEDULES=10000, SEED=)
+#   make arm64    the golden digests on an emulated arm64: minutes; the first time as root, with two packages of Debian
 #   make soak     ten minutes with rebalances: do memory and open files grow? (MINUTES=10)
 #   make audit-deps  published vulnerabilities of the pinned requirements, where the package index responds
-#   make dist     a wheel and a source archive, in dist/
+#   make dist     a wheel and a source archive, in dist/; make dist-check installs both into an empty environment
+#   make starts   seconds to the first decision: cold, cached, baked, killed (BEFORE=REVISION to compare with)
 #   make docs     write the generated parts of README.md and the other pages again
 #   make lock     resolve the requirements again (UPGRADE=1 takes the newest versions)
 #   make clean    remove everything that was fetched or built
@@ -24,7 +26,7 @@ export NPSTREAM_TEST_KAFKA_VERSION = $(KAFKA)
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 
-.PHONY: demo quick test lint kafka failover simulate mutants jars registry compiled soak dist audit-deps docs deploy-check lock clean
+.PHONY: demo quick test lint kafka failover simulate mutants arm64 jars registry compiled soak starts dist dist-check audit-deps docs deploy-check lock clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMP)
@@ -68,12 +70,24 @@ else
 	$(BIN)/python -m $(if $(SIMULATION),tests.simulation --mutants --schedules $(or $(SCHEDULES),2000),tests.system.mutate)
 endif
 
+# CPU=neoverse-n1: compiled for that processor alone, as LLVM names it.
+arm64: $(STAMP)
+	$(BIN)/python -m tests.arm64 $(if $(CPU),--processors $(CPU))
+
 soak: jars
 	$(BIN)/python -m tests.operations.soak --minutes $(or $(MINUTES),10)
+
+# Of this checkout and of an earlier revision, in one sitting; processor time is what can be compared.
+starts: $(STAMP)
+	$(BIN)/python -m tests.operations.starts $(if $(BEFORE),--before $(BEFORE))
 
 # A wheel and a source archive, in dist/.
 dist: $(STAMP)
 	$(BIN)/python -m hatchling build -t sdist -t wheel -d dist
+
+# Outside of the checkout, with what deploy/requirements.txt allows and nothing else; then `npstream demo`.
+dist-check: $(STAMP)
+	NPSTREAM_DEPLOY_CHECK=1 $(BIN)/pytest tests/deploy/test_empty_environment.py $(PYTEST_ARGS)
 
 audit-deps: $(STAMP)
 	$(BIN)/python deploy/dependencies.py audit

@@ -1,0 +1,1 @@
+"""An arm64 machine under emulation, on which the golden digests are computed again."""
