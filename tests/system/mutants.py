@@ -147,6 +147,17 @@ def _reasons_forgotten() -> None:
     _replace(classmethod(from_dict), (PartitionConfig, "from_dict"))
 
 
+def _resets_unknown_to_a_search() -> None:
+    from npstream.history import find_decision
+
+    honest: Any = vars(find_decision)["passes"]
+
+    def passes(log: Any, channel: Any, partition: Any, begin: Any, _: Any) -> Any:
+        return honest(log, channel, partition, begin, ())
+
+    _replace(passes, (find_decision, "passes"))
+
+
 def _outputs_by_topic() -> None:
     from npstream.partition.processor import PartitionProcessor
 
@@ -965,6 +976,12 @@ MUTANTS = {
         "a partition that was restored gives no reasons any more",
         _reasons_forgotten,
         "tests/partition/test_reasons.py::test_batches_and_a_restart_leave_no_trace",
+        "assert",
+    ),
+    "resets_unknown_to_a_search": Mutant(
+        "a decision sought by its time is the superseded one, when later events were decided between the two",
+        _resets_unknown_to_a_search,
+        "tests/history/test_find_decision.py::test_after_a_rollback_the_decision_that_counts_is_explained",
         "assert",
     ),
 }
