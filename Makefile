@@ -22,7 +22,9 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 BIN := .venv/bin
 # The brokers' version, for whatever runs on them.
+ifdef KAFKA
 export NPSTREAM_TEST_KAFKA_VERSION = $(KAFKA)
+endif
 LOCK := deploy/requirements-dev.txt
 STAMP := .venv/.installed
 

@@ -35,6 +35,25 @@ def test_make_kafka_takes_a_port() -> None:
     assert ["--port 9093" in done.stdout for done in made] == [False, True]
 
 
+@pytest.mark.parametrize(("given", "wanted"), [("4.0.1", "4.0.1"), (None, "3.9.1")])
+def test_make_takes_a_version_of_the_brokers(tmp_path: Path, given: str | None, wanted: str) -> None:
+    """KAFKA= names it, else the environment does, else the pom."""
+    beside = tmp_path / "beside.mk"
+    beside.write_text(f"include {ROOT}/Makefile\nversion:\n\t@echo version $$NPSTREAM_TEST_KAFKA_VERSION\n")
+    command = ["make", "-f", str(beside), "version", *([f"KAFKA={given}"] if given else [])]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "NPSTREAM_TEST_KAFKA_VERSION": "3.9.1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert f"version {wanted}\n" in done.stdout
+
+
 def produce_in_transaction(bootstrap: str, topic: str, values: Sequence[bytes], *, commit: bool) -> None:
     """Write to partition 0, then commit or abort."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-writer"})
