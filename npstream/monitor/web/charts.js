@@ -53,6 +53,7 @@ class Chart {
     this.now = element("b");
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("role", "img");
+    this.svg.setAttribute("height", height);
     this.height = height;
     const head = element("div");
     head.append(this.title, this.now);

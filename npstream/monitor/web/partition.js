@@ -148,7 +148,8 @@ class Row {
   updateDetails(p) {
     setText(this.reason, p.reason ?? "");
     this.reason.hidden = !p.reason;
-    for (const node of [this.charts.node, this.values.alarms.closest(".facts")]) node.hidden = p.events == null;
+    this.charts.node.hidden = p.events == null || rows.size === 1;   // of a single one the page has drawn them above
+    this.values.alarms.closest(".facts").hidden = p.events == null;
     this.tiers.hidden = !p.tiers?.length;
     this.figure.hidden = p.d !== 2;
     if (p.events == null) return;
@@ -168,7 +169,7 @@ class Row {
       threshold: short(p.threshold) + (p.pinned ? " ▲ pinned" : ""),
       gamma: short(p.gamma),
       learned: whole(p.learned) + (p.learning ? "" : " (frozen)"),
-      warmup: p.warming_up ? warmedUp(p) : "done",
+      warmup: p.warming_up ? `${whole(p.warmup.seen)} of ${whole(p.warmup.of)} ${heldBy(p).what}` : "done",
       offset: whole(p.next_offset),
       lag: p.lag_records == null ? "–" : p.lag_records ? `${plural(p.lag_records, "record")}, ${seconds(p.lag_s)}` : "none",
       checkpoint: p.checkpoint_left ? `${plural(p.checkpoint_left, "offset")} ago` : p.checkpoint_age_s ? `${seconds(p.checkpoint_age_s)} ago` : "covers all",

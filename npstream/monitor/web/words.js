@@ -54,7 +54,6 @@ const PHASES = {live: ["● live", "good"], replaying: ["↻ replaying", "warn"]
   first_commit_due: ["◔ first commit due", "warn"], paused: ["■ paused", "bad"],
   committed: ["● committed", "good"], not_started: ["○ not started", "soft"], unreadable: ["■ unreadable", "bad"]};
 const WARMING = ["◔ warming up", "warn"];
-const warmedUp = p => `${whole(p.warmup.seen)} of ${whole(p.warmup.of)} ${p.control === "alarm_rate" ? "observations" : "labelled non-targets"} before the first alarm`;
 
 /* The rate that is held to tau: of all alarms, or of false ones; as a reading has it, and as it is counted over time. */
 const BY_ALARM = {name: "Alarm rate", what: "observations", rate: p => p.alarm_rate, hits: c => c.alarms, of: c => c.decisions - c.warmup};
