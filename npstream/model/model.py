@@ -296,7 +296,8 @@ class Model:
         Empty where there are no tables, or no markers yet. Changes nothing.
         """
         self._peek(self._row(x))
-        return self._work.tables.at.copy() if tables.ready(self._state.clock[kernel.ROWS]) else np.empty(0, np.int32)
+        at = self._work.tables.at if tables.ready(self._state.clock[kernel.ROWS]) else np.empty(0, np.uint32)
+        return at.astype(np.int32)
 
     def contributions(self, x: Observation) -> Contributions:
         """What each feature of an observation does to its score; empty for preset external. Changes nothing."""

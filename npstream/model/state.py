@@ -104,7 +104,7 @@ def scratch_for(params: Params) -> Work:
         tables=TableScratch(
             code=np.zeros(columns_of(params).category.size, np.int64),
             x=np.zeros(params.d, np.float32),
-            at=np.zeros(selected, np.int32),
+            at=np.zeros(selected, np.uint32),
             cell=np.zeros(selected, np.float32),
             acc=np.zeros(selected, np.float32),
             seen=np.zeros((FERN_BITS, FERNS), np.float32),

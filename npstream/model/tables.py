@@ -67,12 +67,12 @@ class TableScratch(NamedTuple):
     """Reused memory of one event: which cells it selects, and what they hold.
 
     `x` float32[d] has the numbers, then zeros; `seen` float32[5, 64] is what each fern bit looks at, `sorted`
-    float32[64, numbers] a ring in order.
+    float32[64, numbers] a ring in order. `at` is unsigned: a signed index is compared with zero wherever it is used.
     """
 
     code: Ints
     x: Singles
-    at: npt.NDArray[np.int32]
+    at: npt.NDArray[np.uint32]
     cell: Singles
     acc: Singles
     seen: Singles
@@ -129,7 +129,7 @@ def look_up(x: Floats, tables: Tables, columns: ColumnKinds, key: np.uint64, row
 
 
 @jit
-def _number_cells(x: Floats, marker: Floats, first: Ints, at: npt.NDArray[np.int32]) -> None:
+def _number_cells(x: Floats, marker: Floats, first: Ints, at: npt.NDArray[np.uint32]) -> None:
     """The number of markers below each value; a missing one, which is below none and above none, has the last cell."""
     for i in range(x.size):
         below = 0
@@ -169,14 +169,14 @@ def _look_at_categories(tables: Tables, key: np.uint64, numbers: int, work: Tabl
 
 
 @jit
-def _fern_cells(seen: Singles, limit: Singles, first: int, at: npt.NDArray[np.int32]) -> None:
+def _fern_cells(seen: Singles, limit: Singles, first: int, at: npt.NDArray[np.uint32]) -> None:
     """Bits become cells; counted in float32, so that the comparison's vector width is kept."""
     zero = np.float32(0.0)
     for f in range(FERNS):
         cell = zero
         for b in range(FERN_BITS):
             cell += np.float32(1 << b) if seen[b, f] > limit[b, f] else zero
-        at[f] = np.int32(cell) + np.int32(first + FERN_CELLS * f)
+        at[f] = np.uint32(cell) + np.uint32(first + FERN_CELLS * f)
 
 
 @jit_inline
