@@ -16,6 +16,8 @@ from npstream.partition import PartitionProcessor
 from npstream.port import Log, StateReader
 from npstream.records import Channel, KeyValue, LabelPosition, Merge, Position
 
+LABELS_RECREATED = "the labels topic was deleted and created again"
+
 
 def committed_snapshot(
     state: StateReader, log: Log, group: str, topic: str, partition: int, position: Position
@@ -131,14 +133,19 @@ def processor_to_look_at(snapshot: Snapshot) -> tuple[PartitionProcessor, int]:
 
 def check_label_topic(processor: PartitionProcessor, label_topic_id: str) -> None:
     """Raise `StateCorrupt` when the labels were learned from another topic of the same name; else remember which."""
-    if processor.label_topic_id and label_topic_id and processor.label_topic_id != label_topic_id:
+    if is_recreated(processor.label_topic_id, label_topic_id):
         assert processor.config.label_topic is not None
         raise StateCorrupt(
-            f"{processor.config.label_topic.name}/{processor.partition}: the labels topic was deleted and created "
-            f"again since label offset {processor.next_label} was learned: offsets of the old one mean nothing in the "
-            f"new one. {label_remedy(processor.partition)}"
+            f"{processor.config.label_topic.name}/{processor.partition}: {LABELS_RECREATED} since label offset "
+            f"{processor.next_label} was learned: offsets of the old one mean nothing in the new one. "
+            f"{label_remedy(processor.partition)}"
         )
     processor.label_topic_id = label_topic_id or processor.label_topic_id
+
+
+def is_recreated(known_id: str, id_now: str) -> bool:
+    """Whether a topic is another one than it was, as far as the brokers' ids say."""
+    return bool(known_id and id_now and known_id != id_now)
 
 
 def label_remedy(partition: int) -> str:

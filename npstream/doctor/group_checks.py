@@ -11,12 +11,12 @@ from npstream.codec.snapshot import Snapshot, check_topic
 from npstream.doctor.findings import Finding
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
 from npstream.model import ALGORITHM
-from npstream.partition import PartitionConfig
+from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.config import check_change
 from npstream.partition.foresight import Traffic, foresee
 from npstream.port import Ends, Log, StateReader
 from npstream.records import Channel, Position, Record, Topics
-from npstream.state import committed_snapshot, kept_history, processor_of
+from npstream.state import check_label_topic, committed_snapshot, kept_history, processor_of
 
 _PACED_MIN = 1000
 """Events from which the rate of a partition can be seen."""
@@ -69,6 +69,7 @@ def check_partition(patient: Patient, partition: int) -> list[Finding]:
     recreated = _recreated(patient, name, snapshot)
     if recreated:
         return recreated  # what its offsets say means nothing
+    found += _labels_recreated(patient, name, processor)
     return [*found, *_replay(name, position, snapshot, ends), *_settings(name, processor.config, patient.config)]
 
 
@@ -89,6 +90,18 @@ def _recreated(patient: Patient, name: str, snapshot: Snapshot) -> list[Finding]
         check_topic(snapshot, patient.log.topic_id())
     except StateCorrupt as error:
         return [Finding("error", name, str(error), "`npstream reset --to earliest`, with --keep-model or without")]
+    return []
+
+
+def _labels_recreated(patient: Patient, name: str, processor: PartitionProcessor) -> list[Finding]:
+    """Whether the labels topic is another than the one that a checkpoint was learned from."""
+    topic = processor.config.label_topic
+    if topic is None or topic.name != patient.topics.labels:
+        return []
+    try:
+        check_label_topic(processor, patient.log.topic_id(Channel.LABELS))
+    except StateCorrupt as error:
+        return [Finding("error", name, str(error), "`npstream reset` with --keep-model at the committed offset")]
     return []
 
 

@@ -10,7 +10,7 @@ from npstream.history.published import event_offset, kept_from, oldest_event_off
 from npstream.history.rebuild import Past, usable_snapshots
 from npstream.model import ALGORITHM
 from npstream.records import Channel
-from npstream.state import checkpoint_records
+from npstream.state import LABELS_RECREATED, checkpoint_records, is_recreated
 
 _CHANNELS = (Channel.DECISIONS, Channel.DEAD_LETTERS)
 _NAMED_MAX = 3
@@ -93,7 +93,7 @@ def _taken(past: Past, begin: int, end: int) -> list[Gap]:
 def _reach(past: Past, decisions_from: int) -> int:
     """The lowest offset from which on everything can be recomputed; beyond all offsets when there is none."""
     first, labels = _first_state(past, past.log.ends(Channel.EVENTS, past.partition).begin), _labels_begin(past)
-    if past.label_topic is None or decisions_from == labels == 0:
+    if past.label_topic is None or (decisions_from == labels == 0 and not _labels_recreated(past)):
         return first
     usable = usable_snapshots(past)
     return min((kept.next_offset for kept in usable if _merges_kept(past, kept, decisions_from, labels)), default=2**63)
@@ -103,8 +103,15 @@ def _labels_begin(past: Past) -> int:
     return 0 if past.label_topic is None else past.log.ends(Channel.LABELS, past.partition).begin
 
 
+def _labels_recreated(past: Past) -> bool:
+    """Whether some of what still counts was learned from a labels topic that is no more."""
+    return is_recreated(past.first_label_topic_id, past.label_topic_id)
+
+
 def _merges_kept(past: Past, kept: Kept, decisions_from: int, labels_begin: int) -> bool:
     """Whether the labels learned since a snapshot are there, and the decisions that say how they were merged."""
+    if is_recreated(kept.snapshot.meta["label_topic_id"], past.label_topic_id):
+        return False
     next_label = kept.snapshot.meta["next_label"] or 0
     # A reset may have given up the labels that were gone: then it goes on with the first that was there.
     given_up = next_label == 0 and any(reset.to == kept.next_offset for reset in past.history.resets)
@@ -157,6 +164,8 @@ def _no_checkpoint(past: Past) -> str:
 
 def _no_merges(past: Past, decisions_from: int) -> str:
     labels = _labels_begin(past)
+    if _labels_recreated(past):
+        return f"the labels that were learned are gone: {LABELS_RECREATED}"
     if labels:
         return f"the labels that were learned are gone: those from label offset {labels} on are kept"
     return (

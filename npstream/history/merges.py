@@ -8,6 +8,7 @@ from npstream.errors import StateCorrupt, UsageError
 from npstream.history.published import Published, published
 from npstream.port import Log
 from npstream.records import Channel, Merge, Record
+from npstream.state import LABELS_RECREATED, is_recreated
 
 _DIGITS_MAX = 19
 
@@ -19,10 +20,21 @@ class RecordedMerges:
     """
 
     def __init__(
-        self, log: Log, topic: str, partition: int, begin: int, next_label: int | None, resets: Sequence[Reset]
+        self,
+        log: Log,
+        topic: str,
+        partition: int,
+        begin: int,
+        next_label: int | None,
+        resets: Sequence[Reset],
+        learned_from: str = "",
     ) -> None:
-        """`next_label` is where the state before the event at `begin` has its labels from; None: it knows none."""
+        """`next_label` is where the state before the event at `begin` has its labels from; None: it knows none.
+
+        `learned_from` is the id of the topic that they were learned from, where that is known.
+        """
         self._log = log
+        self._learned_from = learned_from
         self._name = f"{topic}/{partition}"
         self._partition = partition
         self._begin = begin
@@ -52,6 +64,11 @@ class RecordedMerges:
 
     def _read(self, next_label: int) -> list[Record]:
         if self._labels is None:
+            if is_recreated(self._learned_from, self._log.topic_id(Channel.LABELS)):
+                raise UsageError(
+                    f"{self._name}: {LABELS_RECREATED}: what was decided with labels of the old one cannot be "
+                    "recomputed. Choose a range after it"
+                )
             begin = self._log.ends(Channel.LABELS, self._partition).begin
             if 0 < self._at < begin:
                 raise UsageError(

@@ -49,6 +49,17 @@ class Past:
             check_topic(self.history.newest.snapshot, self.log.topic_id())
 
     @property
+    def label_topic_id(self) -> str:
+        """Of the labels topic that there is now; empty where there is none, or the log has no ids."""
+        return "" if self.label_topic is None else self.log.topic_id(Channel.LABELS)
+
+    @property
+    def first_label_topic_id(self) -> str:
+        """Of the labels topic that the oldest kept checkpoint with one has learned from; empty without one."""
+        ids = (kept.snapshot.meta["label_topic_id"] for kept in self.history.snapshots)
+        return next((found for found in ids if found), "")
+
+    @property
     def is_recreated(self) -> bool:
         """Whether the events topic was deleted and created again since then."""
         try:
@@ -77,8 +88,9 @@ class Walk:
         self._merges: RecordedMerges | None = None
         if past.label_topic is not None:
             begin, next_label = processor.next_offset, processor.next_label
+            learned_from = processor.label_topic_id or past.first_label_topic_id
             self._merges = RecordedMerges(
-                past.log, past.label_topic, past.partition, begin, next_label, past.history.resets
+                past.log, past.label_topic, past.partition, begin, next_label, past.history.resets, learned_from
             )
         self._changes = [change for change in changes if change.offset >= processor.next_offset]
         self.halted: StateCorrupt | None = None

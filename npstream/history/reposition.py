@@ -20,7 +20,7 @@ from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.partition.checkpoint import change_record, checkpoint_share
 from npstream.port import Start
 from npstream.records import Channel, Position, Share
-from npstream.state import processor_of
+from npstream.state import is_recreated, processor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +95,21 @@ def plan_kept(past: Past, committed: Position | None, order: Order, to: int) -> 
             "use `npstream rollback`, or leave --keep-model out"
         )
     begin = past.log.ends(Channel.EVENTS, past.partition).begin
-    if newest.next_offset >= begin:
+    labels_gone = is_recreated(newest.snapshot.meta["label_topic_id"], past.label_topic_id)
+    if newest.next_offset >= begin and not (labels_gone and newest.next_offset < origin):
         walk = start_before(past, origin)
         began = walk.processor.next_offset
         walk_to(past, walk, origin)
         processor, replayed, lost = walk.processor, origin - began, 0
     else:
-        # The events that lead from the newest checkpoint to the position are gone: the model misses them.
+        # The events that lead from the newest checkpoint to the position, or their labels, are gone: the model
+        # misses them.
         processor, replayed = processor_of(newest.snapshot, past.log.topic_id()), 0
         lost = origin - newest.next_offset
     processor.skip_to(to)
     note = f"the model is kept; {to - origin} offsets are skipped: never decided, never learned"
-    note += f"; it also misses {lost} offsets since its checkpoint, whose events are gone" if lost else ""
+    gone = "labels" if labels_gone else "events"
+    note += f"; it also misses {lost} offsets since its checkpoint, whose {gone} are gone" if lost else ""
     return _planned(past, "kept", processor, origin, replayed, note, committed, order)
 
 
@@ -217,9 +220,10 @@ def _place_labels(past: Past, processor: PartitionProcessor) -> None:
     topic = processor.config.label_topic
     if topic is None or topic.name != past.label_topic:
         return
-    ends, now = past.log.ends(Channel.LABELS, past.partition), past.log.topic_id(Channel.LABELS)
-    recreated = processor.label_topic_id and now and processor.label_topic_id != now
-    if recreated or (processor.next_label and not ends.begin <= processor.next_label <= ends.stable):
+    ends, now = past.log.ends(Channel.LABELS, past.partition), past.label_topic_id
+    if is_recreated(processor.label_topic_id, now) or (
+        processor.next_label and not ends.begin <= processor.next_label <= ends.stable
+    ):
         processor.forget_label_offset()
     processor.label_topic_id = now
 
