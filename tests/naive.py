@@ -212,6 +212,8 @@ class Gate:
             m = 0.97 - min(7e-4 / self.tau, 0.07) * (1 - unspent)
             warm = self.tracked > min(1 / self.tau, 100)
             steps = weight / pace if warm and not (weight > 1 and score > self.q) else 1.0
+            if weight > 1 and score <= self.q:
+                steps *= min(max(1 - self.bucket / self.params.budget, 0.0), 1.0)
             self.q += steps * step * ((score > self.q) - m * self.tau)
 
 

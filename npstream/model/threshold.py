@@ -182,6 +182,10 @@ def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, t
     no more than one step. Up it moves by one step at most: a score that was below the threshold when it was decided
     and is above it now would otherwise throw it out of sight. In warm-up there are no alarms, and all of the sample
     weigh the same.
+
+    A budget that withholds alarms hides how many scores are above the threshold: without an alarm nobody looks, and
+    what is left of the alarms is just what tau allows. So the fuller the bucket, the less the sample lowers the
+    threshold; it then rises until no alarm is withheld.
     """
     tally[TRACKED] += 1
     n = tally[TRACKED]
@@ -197,4 +201,6 @@ def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, t
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
     target = _TARGET - min(_RESERVE / rule.tau, _RESERVE_MAX) * (1.0 - unspent)
     steps = 1.0 if n <= rule.warmup or (weight > 1.0 and above > 0.0) else weight / pace
+    if weight > 1.0 and above == 0.0:
+        steps *= min(max(1.0 - level[BUCKET] / rule.capacity, 0.0), 1.0)
     level[Q] += step * steps * (above - target * rule.tau)

@@ -4,7 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from npstream.model import Model, Params
+from npstream.model import Model, Op, Operations, Params
+from npstream.model.sampling import FIRST_REVIEWED, reviewed
+from tests.model.streams import sampling_of
 
 
 def alarms(scores: npt.NDArray[np.float64], tau: float) -> float:
@@ -73,3 +75,30 @@ def test_the_recent_rates_are_those_of_published_decisions() -> None:
     assert (model.negatives, model.positives) == (int(negative.sum()), int((~negative).sum()))
     assert model.fpr == pytest.approx(0.1, abs=0.03)
     assert model.tpr == pytest.approx(float(alarm[~negative][-2000:].mean()), abs=0.06)
+
+
+def test_the_threshold_follows_rising_scores_though_only_alarms_and_a_sample_are_labelled() -> None:
+    """
+    What the budget withholds nobody looks at: it must not hide that more and more scores are above the threshold.
+    """
+    tau, share, n, block = 0.02, 0.005, 80_000, 50
+    rng = np.random.default_rng(6)
+    scores = rng.standard_normal(n) + np.linspace(0, 20, n)
+    codes = np.where(rng.random(n) < share, -FIRST_REVIEWED, 0)
+    model, sampling = Model.create(Params(preset="external", tau=tau)), sampling_of(share, tau)
+    decided, due, withheld, found = np.zeros(n, np.int8), np.empty(0, np.int64), [], []
+    for start in range(0, n, block):
+        new = np.arange(start, start + block)
+        who = np.concatenate([due, new])
+        code = np.repeat(np.array([Op.LEARN, Op.SCORE], np.int8), [due.size, block])
+        y = np.concatenate([np.full(due.size, -1), codes[new]]).astype(np.int8)
+        rows = np.empty((who.size, 0), np.float32)
+        outcome = model.run(Operations(code, rows, scores[who], y, who.astype(np.int32)), decided, sampling)
+        alarm = outcome.decision[due.size :] > 0
+        due = new[alarm | reviewed(decided[new])]
+        withheld.append(model.withheld)
+        found.append(alarm)
+    alarms = np.concatenate(found)[n // 2 :]
+
+    assert withheld[-1] - withheld[len(withheld) // 2] < 0.05 * alarms.sum()
+    assert alarms.mean() == pytest.approx(tau, rel=0.3)
