@@ -6,6 +6,7 @@ already moved past, so both sinks here swallow whatever goes wrong in them.
 
 import faulthandler
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -131,7 +132,12 @@ def close_quietly(name: str, close: Callable[[], object], timeout_s: float, held
     Should it hold the interpreter while it is waited for, then nothing in this process moves any more, neither
     this wait nor the watchdog. After `held_s` of that the process ends, with every thread's stack on stderr; its
     next life goes on where the last commit left off, as after any kill.
+
+    At the end of the interpreter no thread can start any more, and waiting for one would never end: what is still
+    open then, as a reader that was not read to its end, ends with the process.
     """
+    if sys.is_finalizing():
+        return False
 
     def run() -> None:
         with suppress(Exception):

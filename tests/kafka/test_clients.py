@@ -82,3 +82,22 @@ def test_a_close_that_holds_the_interpreter_ends_the_process_with_its_stacks(pro
 
     assert done.returncode == 1
     assert "in a_close_that_holds_the_interpreter" in done.stderr
+
+
+_LEFT_OPEN = """
+from npstream.kafka.clients import close_quietly
+
+class Reader:
+    def __del__(self):
+        close_quietly("left open", lambda: None, 1.0, held_s=1.0)
+
+kept = Reader()
+kept.itself = kept
+"""
+
+
+def test_what_is_open_at_the_end_of_the_interpreter_does_not_keep_it() -> None:
+    """A reader that was not read to its end would else wait for a thread that can never start."""
+    done = subprocess.run([sys.executable, "-c", _LEFT_OPEN], capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
