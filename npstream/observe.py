@@ -6,11 +6,11 @@ generated from it, and alert rules may name nothing else. The worker calls an
 everything.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from npstream.records import NONE_COUNTED, AlarmRates, Counted, CountsOverTime, Phase, SampleLabels, Share, Tier
+from npstream.records import Phase, Reading, Share
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
@@ -154,6 +154,18 @@ _QUALITY = (
         "a budget.",
         PARTITION,
     ),
+    Metric("npstream_challenger_tau_ratio", "gauge", "ratio", "The rate that the challenger is to hold.", PARTITION),
+    *(
+        Metric(
+            f"npstream_challenger_{rate}_ratio",
+            "gauge",
+            "ratio",
+            f"{name} of the challenger's decisions, which are not published; span is window or lifetime, without its "
+            "warm-up.",
+            (*PARTITION, "span"),
+        )
+        for rate, name in (("alarm", "Share of alarms"), ("fpr", "False-positive rate"), ("tpr", "Detection rate"))
+    ),
     Metric("npstream_tier_tau_ratio", "gauge", "ratio", "The rate that a tier is to hold (model.tiers).", TIER),
     Metric(
         "npstream_tier_alarms_total",
@@ -294,54 +306,6 @@ _PROCESS = (
 
 METRICS: tuple[Metric, ...] = (*_WORK, *_QUALITY, *_PROGRESS, *_WORKER, *_PROCESS)
 """Everything that is exported."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """One partition as it was between two events; taken on the worker's thread, never changed.
-
-    `counts` are the partition's counters since its first event, by the names of
-    its tally; `bad_events` those of this process, by reason and by the decision
-    published all the same ("1", "-1", "none"). `negatives` and the like are
-    labelled events; `pending` observations wait for a label, `correctable` have one
-    that may be corrected. `warmup` is what the threshold has seen of what it must see before the first alarm,
-    `next_label` where the labels topic is read next, None without one. `replay_to` is the offset at which a replay
-    ends, `saved_offset` that of the newest snapshot. `sample` are labels of the review
-    sample, None without one; `rates` come from the state, whoever made it. `tiers` are the strictest first, as those
-    of the rates are; none without them.
-    """
-
-    partition: int
-    phase: Phase
-    next_offset: int
-    replay_to: int
-    saved_offset: int
-    counts: Mapping[str, int]
-    bad_events: Mapping[tuple[str, str], int]
-    preset: str
-    control: str
-    learning: bool
-    d: int
-    features: tuple[str, ...] | None
-    tau: float
-    t: int
-    negatives: int
-    positives: int
-    false_alarms: int
-    detections: int
-    threshold: float
-    gamma: float
-    budget_left: float
-    outstanding: int
-    pending: int
-    correctable: int
-    warming_up: bool
-    warmup: Counted = NONE_COUNTED
-    next_label: int | None = None
-    sample: SampleLabels | None = None
-    rates: AlarmRates = field(default_factory=AlarmRates)
-    tiers: Sequence[Tier] = ()
-    timeline: CountsOverTime | None = field(default=None, compare=False, repr=False)
 
 
 class Observer:

@@ -4,8 +4,8 @@
 tuples: they cost half of a frozen dataclass.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
@@ -289,6 +289,30 @@ class CountsOverTime(NamedTuple):
     hours: Counts
 
 
+class Pairs(NamedTuple):
+    """Labelled events of one kind, by which of champion and challenger gave an alarm; neither was in warm-up."""
+
+    neither: int = 0
+    challenger_alone: int = 0
+    champion_alone: int = 0
+    both: int = 0
+
+
+class ChallengerRates(NamedTuple):
+    """What the decisions of a challenger came to, which nobody saw, and how they compare with the published ones.
+
+    It met its first event at offset `began`.
+    """
+
+    tau: float
+    began: int
+    alarm_rate: Spans = Spans()
+    fpr: Spans = Spans()
+    tpr: Spans = Spans()
+    non_targets: Pairs = Pairs()
+    targets: Pairs = Pairs()
+
+
 class SampleLabels(NamedTuple):
     """Labels of all alarms and of a sample of the other observations.
 
@@ -319,3 +343,52 @@ class Tier:
     outstanding: int
     held: int
     withheld: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One partition as it was between two events; taken on the worker's thread, never changed.
+
+    `counts` are the partition's counters since its first event, by the names of
+    its tally; `bad_events` those of this process, by reason and by the decision
+    published all the same ("1", "-1", "none"). `negatives` and the like are
+    labelled events; `pending` observations wait for a label, `correctable` have one
+    that may be corrected. `warmup` is what the threshold has seen of what it must see before the first alarm,
+    `next_label` where the labels topic is read next, None without one. `replay_to` is the offset at which a replay
+    ends, `saved_offset` that of the newest snapshot. `sample` are labels of the review
+    sample, None without one; `rates` come from the state, whoever made it. `tiers` are the strictest first, as those
+    of the rates are; none without them. `challenger` are the rates of the second model, None without one.
+    """
+
+    partition: int
+    phase: Phase
+    next_offset: int
+    replay_to: int
+    saved_offset: int
+    counts: Mapping[str, int]
+    bad_events: Mapping[tuple[str, str], int]
+    preset: str
+    control: str
+    learning: bool
+    d: int
+    features: tuple[str, ...] | None
+    tau: float
+    t: int
+    negatives: int
+    positives: int
+    false_alarms: int
+    detections: int
+    threshold: float
+    gamma: float
+    budget_left: float
+    outstanding: int
+    pending: int
+    correctable: int
+    warming_up: bool
+    warmup: Counted = NONE_COUNTED
+    next_label: int | None = None
+    sample: SampleLabels | None = None
+    rates: AlarmRates = field(default_factory=AlarmRates)
+    tiers: Sequence[Tier] = ()
+    challenger: ChallengerRates | None = None
+    timeline: CountsOverTime | None = field(default=None, compare=False, repr=False)

@@ -234,6 +234,39 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         ),
     ),
     (
+        "Challenger",
+        (
+            Panel(
+                "False-positive rate of the challenger",
+                "Of recent labelled non-targets, beside the champion's, and the rate that the challenger is to hold.",
+                (
+                    (gauge("npstream_challenger_fpr_ratio", ',span="window"'), f"{BY_PARTITION} challenger"),
+                    (gauge("npstream_fpr_ratio", ',span="window"'), f"{BY_PARTITION} champion"),
+                    (f"max(npstream_challenger_tau_ratio{{{OF_PARTITION}}})", "its tau"),
+                ),
+                "percentunit",
+            ),
+            Panel(
+                "Detection rate of the challenger",
+                "Of recent labelled targets, beside the champion's. npstream compare tests the two on the same events.",
+                (
+                    (gauge("npstream_challenger_tpr_ratio", ',span="window"'), f"{BY_PARTITION} challenger"),
+                    (gauge("npstream_tpr_ratio", ',span="window"'), f"{BY_PARTITION} champion"),
+                ),
+                "percentunit",
+            ),
+            Panel(
+                "Alarm rate of the challenger",
+                "Of recent decisions, which nobody sees, beside the champion's.",
+                (
+                    (gauge("npstream_challenger_alarm_ratio", ',span="window"'), f"{BY_PARTITION} challenger"),
+                    (gauge("npstream_alarm_ratio", ',span="window"'), f"{BY_PARTITION} champion"),
+                ),
+                "percentunit",
+            ),
+        ),
+    ),
+    (
         "Progress",
         (
             Panel(

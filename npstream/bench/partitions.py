@@ -27,9 +27,8 @@ from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
 from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import Identity
-from npstream.observe import Reading
 from npstream.port import Broker, Log
-from npstream.records import Phase, Topics
+from npstream.records import Phase, Reading, Topics
 from npstream.worker import Cadence, Limits, Origin, Worker
 from npstream.worker.warm import warm_up
 

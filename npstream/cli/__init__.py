@@ -33,6 +33,8 @@ COMMANDS = {
     "monitor": ("npstream.cli.monitor:monitor", "The page of the whole group, from outside of its workers."),
     "lag": ("npstream.cli.lag:lag", "The lag of the group, in records and seconds."),
     "dlq": ("npstream.cli.dlq:dlq", "List, show and send back dead letters."),
+    "compare": ("npstream.cli.compare:compare", "The challenger beside the champion, on the same events."),
+    "promote": ("npstream.cli.promote:promote", "Put the challenger in the champion's place."),
     "rollback": ("npstream.cli.rollback:rollback", "Return partitions to a kept checkpoint, an offset or a time."),
     "reset": ("npstream.cli.reset:reset", "Start partitions over at another place."),
     "recover": ("npstream.cli.recover:recover", "Find the place again after offsets or checkpoints were lost."),

@@ -102,7 +102,10 @@ def _all_settings(past: EventInput, configs: tuple[Path, ...], assignments: tupl
     problems: list[str] = []
     for name, config, variant in named(configs, variants(assignments)):
         try:
-            found.append((name, past.settings(config, variant.assignments)))
+            settings = past.settings(config, variant.assignments)
+            found.append((name, settings.alone))
+            if settings.challenger is not None:
+                found.append((f"{name} challenger".removeprefix("run "), settings.promoted))
         except SettingsError as error:
             where = f"{name}: " if len(configs) > 1 or variant.name != "run" else ""
             problems += [where + problem for problem in error.problems]

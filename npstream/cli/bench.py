@@ -19,6 +19,7 @@ def bench() -> None:
       npstream bench decode
       npstream bench snapshot
       npstream bench reasons
+      npstream bench challenger
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -60,6 +61,24 @@ def decode(batch: int, rounds: int, as_json: bool) -> None:
     from npstream.bench.decoding import bench_decode
 
     rows = bench_decode(batch=batch, rounds=rounds)
+    echo_json(rows) if as_json else _print(rows)
+
+
+@bench.command(
+    epilog="""\b
+Example:
+  npstream bench challenger --json
+
+\b
+Exit codes: 0 measured; 2 wrong options."""
+)
+@click.option("--rounds", type=click.IntRange(1), default=30, show_default=True, help="Rounds; the best one counts.")
+@json_option
+def challenger(rounds: int, as_json: bool) -> None:
+    """Microseconds per event of a processor with a challenger, beside the same without one."""
+    from npstream.bench.challenger import bench_challenger
+
+    rows = bench_challenger(rounds=rounds)
     echo_json(rows) if as_json else _print(rows)
 
 

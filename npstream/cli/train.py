@@ -95,7 +95,7 @@ def _compare(
     from npstream.replay.train import compare, train
     from npstream.settings import masked_dump
 
-    config = settings.partition_config()
+    config = settings.alone.partition_config()
     compile_kernel(config, quiet=quiet)
     earlier, later = hold_back(source, holdout, config.events)
     if not size_of(later):
@@ -114,7 +114,7 @@ def _train(settings: "Settings", source: "Source", out: Path, *, quiet: bool) ->
     from npstream.replay.source import size_of
     from npstream.replay.train import train
 
-    config = settings.partition_config()
+    config = settings.alone.partition_config()
     with progress("learning from all", size_of(source), quiet=quiet) as advance:
         processor = train(config, source, group=settings.group, progress=advance)
     content = model_file(processor, config)

@@ -153,12 +153,16 @@ class _Bench:
         note = (
             f"# Found by `npstream tune`: NP-score {score.np_score:.4f} (before: {before.np_score:.4f}), "
             f"FPR {score.fpr:.4f}, TPR {score.tpr:.4f} over {score.events} events.\n"
+            "# A group that has learned takes what is other than in its own file under `challenger` first, then by "
+            "`npstream promote`.\n"
         )
         return note + yaml.safe_dump(self._with(self.own, best.candidate), sort_keys=False)
 
     def _with(self, raw: dict[str, Any], candidate: "Candidate") -> dict[str, Any]:
         model = {**(raw.get("model") or {}), **candidate.fields(self.base)}
-        return {**raw, "model": {name: value for name, value in model.items() if value is not None}}
+        found = {**raw, "model": {name: value for name, value in model.items() if value is not None}}
+        found.pop("challenger", None)  # of another model than this one
+        return found
 
 
 def _search(

@@ -2,8 +2,9 @@
 
 One record per change in the checkpoint topic, under a key of its own, so that
 compaction keeps them all and an audit knows every change. The value is JSON
-with sorted keys: {"new": {...}, "offset": n, "old": {...}}. A partition's first
-start leaves one too, with nothing in `old`: it says where the partition began.
+with sorted keys: {"new": {...}, "offset": n, "old": {...}, "promoted": false}. A partition's first
+start leaves one too, with nothing in `old`: it says where the partition began. One that
+is `promoted` has a key of another kind: there the challenger of `old` took the champion's place.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from npstream.codec.chunks import ChangeKey, parse_key
+from npstream.codec.chunks import ChangeKey, PromotionKey, parse_key
 from npstream.errors import StateCorrupt
 from npstream.records import KeyValue
 
@@ -27,6 +28,8 @@ class Change:
     offset: int
     old: Mapping[str, Any]
     new: Mapping[str, Any]
+    promoted: bool = False
+    """Whether what changed is that the challenger became the champion."""
 
     @property
     def is_birth(self) -> bool:
@@ -41,8 +44,9 @@ class Change:
 
 def encode_change(change: Change, group: str, topic: str, partition: int) -> tuple[bytes, bytes]:
     """The (key, value) record of a change."""
-    value = {"offset": change.offset, "old": dict(change.old), "new": dict(change.new)}
-    return ChangeKey(group, topic, partition, change.offset).encode(), orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    value = {"offset": change.offset, "old": dict(change.old), "new": dict(change.new), "promoted": change.promoted}
+    kind = PromotionKey if change.promoted else ChangeKey
+    return kind(group, topic, partition, change.offset).encode(), orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def decode_change(record: KeyValue) -> Change:
@@ -50,11 +54,11 @@ def decode_change(record: KeyValue) -> Change:
     key = parse_key(record.key)
     try:
         value = orjson.loads(record.value or b"")
-        change = Change(value["offset"], value["old"], value["new"])
+        change = Change(value["offset"], value["old"], value["new"], value["promoted"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise _unreadable(record.key) from None
     if (
-        not isinstance(key, ChangeKey)
+        not isinstance(key, PromotionKey if change.promoted else ChangeKey)
         or key.offset != change.offset
         or not (type(change.old) is type(change.new) is dict)
     ):

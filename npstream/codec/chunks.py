@@ -6,6 +6,7 @@ topic may not:
     group/topic/partition/ring_place/chunk  one chunk of the snapshot at a place of the ring
     group/topic/partition/archive-offset/chunk  one chunk of an archived snapshot, offset in 20 digits
     group/topic/partition/change/offset     one change of parameters, offset in 20 digits
+    group/topic/partition/promotion/offset  one promotion of a challenger, offset in 20 digits
     group/topic/partition/reset/number      one reset by an operator, number in 20 digits
     group/topic/partition/segment/number    waiting observations, number in 20 digits
 
@@ -34,6 +35,7 @@ _MAGIC = b"NPCK"
 _HEAD = struct.Struct("<4sHHI")
 _ARCHIVE = "archive-"
 _CHANGE = "change"
+_PROMOTION = "promotion"
 _RESET = "reset"
 _SEGMENT = "segment"
 _REMEDY = "`npstream inspect` lists the kept snapshots, `npstream rollback` returns to one of them"
@@ -80,6 +82,20 @@ class ChangeKey(NamedTuple):
         return f"{self.group}/{self.topic}/{self.partition}/{_CHANGE}/{self.offset:020d}".encode()
 
 
+class PromotionKey(NamedTuple):
+    """Names one promotion, made before the event at `offset`: settings may change there as well, and neither record
+    replaces the other."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+    def encode(self) -> bytes:
+        """The key's bytes."""
+        return f"{self.group}/{self.topic}/{self.partition}/{_PROMOTION}/{self.offset:020d}".encode()
+
+
 class ResetKey(NamedTuple):
     """Names one move of the position by an operator; `number` counts them, so that none replaces another."""
 
@@ -108,7 +124,7 @@ class SegmentKey(NamedTuple):
 
 SnapshotKey = ChunkKey | ArchiveKey
 """Names one chunk of a snapshot."""
-Key = SnapshotKey | ChangeKey | ResetKey | SegmentKey
+Key = SnapshotKey | ChangeKey | PromotionKey | ResetKey | SegmentKey
 
 
 def parse_key(key: bytes) -> Key:
@@ -118,6 +134,8 @@ def parse_key(key: bytes) -> Key:
         parsed: Key
         if ring_place == _CHANGE:
             parsed = ChangeKey(group, topic, int(partition), int(last))
+        elif ring_place == _PROMOTION:
+            parsed = PromotionKey(group, topic, int(partition), int(last))
         elif ring_place == _RESET:
             parsed = ResetKey(group, topic, int(partition), int(last))
         elif ring_place == _SEGMENT:

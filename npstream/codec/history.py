@@ -10,7 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from npstream.codec.changes import Change, decode_change
-from npstream.codec.chunks import ArchiveKey, ChangeKey, Key, ResetKey, SegmentKey, chunks_of, gather, join, parse_key
+from npstream.codec.chunks import (
+    ArchiveKey,
+    ChangeKey,
+    Key,
+    PromotionKey,
+    ResetKey,
+    SegmentKey,
+    chunks_of,
+    gather,
+    join,
+    parse_key,
+)
 from npstream.codec.resets import Reset, decode_reset
 from npstream.codec.segments import with_segments
 from npstream.codec.snapshot import Snapshot, decode_snapshot
@@ -87,7 +98,7 @@ def read_history(records: Iterable[KeyValue], group: str, topic: str, partition:
             found.append((kept.offset, kept))
     for record in newest.values():
         key = parse_key(record.key)
-        if isinstance(key, ChangeKey) and key[:3] == owner:
+        if isinstance(key, ChangeKey | PromotionKey) and key[:3] == owner:
             found.append((record.offset, decode_change(record)))
         elif isinstance(key, ResetKey) and key[:3] == owner:
             found.append((record.offset, decode_reset(record)))
@@ -112,7 +123,7 @@ def find_damage(records: Iterable[KeyValue], group: str, topic: str, partition: 
         if key[:3] != (group, topic, partition):
             continue
         try:
-            if isinstance(key, ChangeKey):
+            if isinstance(key, ChangeKey | PromotionKey):
                 decode_change(record)
             elif isinstance(key, ResetKey):
                 decode_reset(record)

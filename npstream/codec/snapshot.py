@@ -2,7 +2,7 @@
 
     offset  size  content
     0       8     magic "NPSTREAM"
-    8       2     format version, now 7
+    8       2     format version, now 8
     10      2     algorithm version of the model
     12      4     length h of the header
     16      h     header: JSON with sorted keys, see below
@@ -28,7 +28,7 @@ import orjson
 from npstream.errors import StateCorrupt
 
 MAGIC = b"NPSTREAM"
-FORMAT = 7
+FORMAT = 8
 
 _HEAD = struct.Struct("<8sHHI")
 _CRC = struct.Struct("<I")

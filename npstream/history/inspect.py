@@ -7,7 +7,7 @@ import numpy as np
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
 from npstream.partition.review import ReviewSample
-from npstream.records import Spans, Tier, TierRates
+from npstream.records import ChallengerRates, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 from npstream.state import processor_of
 
@@ -52,6 +52,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "pending_labels": processor.pending.waiting,
         "correctable_labels": processor.pending.labelled,
         "tiers": [_tier(tier, found) for tier, found in zip(model.tiers, rates.tiers, strict=True)],
+        "challenger": None if processor.challenger is None else _challenger(processor.challenger.rates()),
         "tally": processor.tally.to_dict(),
         **_network(model, processor.config.feature_names),
     }
@@ -62,6 +63,12 @@ def _rate(spans: Spans) -> dict[str, Any]:
     lifetime, window = spans.lifetime, spans.window
     interval = wilson(lifetime.hits, lifetime.trials)
     return {"lifetime": lifetime.share, "interval": list(interval), "recent": window.share, "recent_of": window.trials}
+
+
+def _challenger(rates: ChallengerRates) -> dict[str, Any]:
+    """The second model, whose decisions are not published."""
+    found = {name: _rate(getattr(rates, name)) for name in ("alarm_rate", "fpr", "tpr")}
+    return {"began": rates.began, "tau": rates.tau, **found}
 
 
 def _tier(tier: Tier, rates: TierRates) -> dict[str, Any]:

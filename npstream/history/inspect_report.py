@@ -40,6 +40,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         f"  TPR          {_rate_text(card['tpr'])}",
         *_weighted_lines(card["weighted"]),
         *(line for tier in card["tiers"] for line in _tier_lines(tier)),
+        *_challenger_lines(card["challenger"]),
         f"  threshold    {card['threshold']:.6g}, gamma {card['gamma']:.6g}",
         f"  budget       {budget}, {card['outstanding_alarms']} alarms wait for their label",
         f"  waiting      {card['pending_labels']} observations wait for a label"
@@ -63,6 +64,16 @@ def _tier_lines(tier: Mapping[str, Any]) -> list[str]:
         f"{tier['budget_left']:.2f} left in its budget",
         f"    FPR {_rate_text(tier['fpr'])}",
         f"    TPR {_rate_text(tier['tpr'])}",
+    ]
+
+
+def _challenger_lines(challenger: Mapping[str, Any] | None) -> list[str]:
+    if challenger is None:
+        return []
+    return [
+        f"  challenger since offset {challenger['began']}, tau {challenger['tau']:g}, not published:",
+        f"    FPR {_rate_text(challenger['fpr'])}",
+        f"    TPR {_rate_text(challenger['tpr'])}",
     ]
 
 
@@ -163,6 +174,7 @@ def history_json(history: History) -> dict[str, Any]:
             {
                 "offset": change.offset,
                 "began": change.is_birth,
+                "promoted": change.promoted,
                 "settings": {} if change.is_birth else _changed(change.old, change.new),
             }
             for change in history.changes
@@ -181,7 +193,8 @@ def history_text(history: History) -> str:
         what = ", ".join(
             f"{n} {_short(old)} -> {_short(new)}" for n, (old, new) in _changed(change.old, change.new).items()
         )
-        lines.append(f"offset {change.offset:>12}  {'began' if change.is_birth else what or 'same settings again'}")
+        what = "began" if change.is_birth else what or "same settings again"
+        lines.append(f"offset {change.offset:>12}  {'promoted: ' if change.promoted else ''}{what}")
     for reset in history.resets:
         when = datetime.fromtimestamp(reset.at_ms / 1000, UTC).isoformat(timespec="seconds")
         why = f": {reset.why}" if reset.why else ""

@@ -4,9 +4,10 @@ The processor is the worker's own, so what it publishes on the way is what the
 worker published.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from npstream.codec.changes import Change
 from npstream.codec.decoder import EventDecoder
@@ -92,7 +93,7 @@ class Walk:
             self._merges = RecordedMerges(
                 past.log, past.label_topic, past.partition, begin, next_label, past.history.resets, learned_from
             )
-        self._changes = [change for change in changes if change.offset >= processor.next_offset]
+        self._changes = _to_come(processor, changes)
         self.halted: StateCorrupt | None = None
 
     def take(self, records: Sequence[Record]) -> list[Output]:
@@ -118,12 +119,21 @@ class Walk:
         """Take the settings that count for the event at `offset`."""
         while self._changes and self._changes[0].offset <= offset:
             change = self._changes.pop(0)
-            config = settings_of(change, self.processor.name)
-            if config != self.processor.config:
-                try:
-                    self.processor.reconfigure(config)
-                except SettingsError as error:
-                    raise _damaged(change, self.processor.name, str(error)) from error
+            try:
+                self._take_settings(change)
+            except SettingsError as error:
+                raise _damaged(change, self.processor.name, str(error)) from error
+
+    def _take_settings(self, change: Change) -> None:
+        config, name = settings_of(change.new, change, self.processor.name), self.processor.name
+        if change.promoted:
+            before = settings_of(change.old, change, name)
+            # What changed there before has no record any more when something changed there again.
+            if before != self.processor.config:
+                self.processor.reconfigure(before)
+            self.processor.promote(config)
+        elif config != self.processor.config:
+            self.processor.reconfigure(config)
 
     def _check_label_topic(self) -> None:
         """Labels are read from the topic that the settings name now: it must be the one of then."""
@@ -141,6 +151,14 @@ class Walk:
         return next((i for i in range(at, len(records)) if records[i].offset >= offset), len(records))
 
 
+def _to_come(processor: PartitionProcessor, changes: Sequence[Change]) -> list[Change]:
+    """The changes that the processor, as its snapshot has it, has not been through."""
+    later = [change for change in changes if change.offset >= processor.next_offset]
+    here = [change for change in later if change.offset == processor.next_offset]
+    reached = [settings_of(change.new, change, processor.name) == processor.config for change in here]
+    return later[max((at for at, known in enumerate(reached, 1) if known), default=0) :]
+
+
 def start_before(past: Past, offset: int) -> Walk:
     """A walk that can reach `offset`: from the newest usable snapshot, else from the partition's beginning.
 
@@ -153,7 +171,7 @@ def start_before(past: Past, offset: int) -> Walk:
         return Walk(past, processor_of(reaching[-1].snapshot, past.log.topic_id()), past.history.changes)
     birth = past.history.birth
     if birth is not None and begin <= birth.offset <= offset:
-        return Walk(past, cold(past, settings_of(birth, past.name), birth.offset), past.history.changes)
+        return Walk(past, cold(past, settings_of(birth.new, birth, past.name), birth.offset), past.history.changes)
     reached = f"offsets from {kept[0].next_offset} on can be" if kept else "nothing can be"
     raise UsageError(
         f"{past.name}: no kept checkpoint at or before offset {offset}, and its beginning "
@@ -161,10 +179,10 @@ def start_before(past: Past, offset: int) -> Walk:
     )
 
 
-def settings_of(change: Change, name: str) -> PartitionConfig:
-    """The settings in a change record of this partition. Raises `StateCorrupt` when they cannot be used."""
+def settings_of(settings: Mapping[str, Any], change: Change, name: str) -> PartitionConfig:
+    """The old or new settings of a change record of this partition. Raises `StateCorrupt` for unusable ones."""
     try:
-        config = PartitionConfig.from_dict(change.new)
+        config = PartitionConfig.from_dict(settings)
         EventDecoder(config.events)
     except (KeyError, TypeError, ValueError, AssertionError, SettingsError) as error:
         raise _damaged(change, name, repr(error)) from error

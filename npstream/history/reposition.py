@@ -201,6 +201,9 @@ def _planned(
     _place_labels(past, processor)
     reset = Reset(len(past.history.resets), origin, processor.next_offset, how, order.at_ms, order.why)
     records = [encode_reset(reset, *processor.address)]
+    # Where it stands it may have been promoted; what is on record of later offsets counts no more.
+    here = [change for change in past.history.changes if change.promoted and change.offset == processor.next_offset]
+    records += [encode_change(change, *processor.address) for change in here if how not in ("fresh", "kept")]
     if birth is not None:
         records.append(encode_change(birth, *processor.address))
     elif how == "fresh":

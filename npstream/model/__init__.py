@@ -12,5 +12,6 @@ from npstream.model.operations import Operations, Outcome
 from npstream.model.outcome import Op, Reason
 from npstream.model.params import ALGORITHM, MUTABLE, Params
 from npstream.model.seed import seeded
+from npstream.model.succession import succeeded
 
-__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Operations", "Outcome", "Params", "Reason", "seeded"]
+__all__ = ["ALGORITHM", "MUTABLE", "Model", "Op", "Operations", "Outcome", "Params", "Reason", "seeded", "succeeded"]

@@ -10,12 +10,14 @@ Where there are tiers, each has rows of its own, the widest first; what is left 
 the warm-up of the widest, as in its own rates.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from npstream.arrays import Ints
 from npstream.jit import jit, jit_inline
+from npstream.records import AlarmRates, Counted, Spans, TierRates
 
 OF_ALL, OF_NON_TARGETS, OF_TARGETS = range(3)
 """Rows: what alarms are counted among. Those of a stricter tier follow, `KINDS` further for each."""
@@ -56,6 +58,23 @@ def set_windows(account: Account, *rates: float) -> None:
     for k, rate in enumerate(rates):
         account.size[KINDS * k : KINDS * (k + 1)] = -(-window_for(rate) // _BLOCKS)
     account.size[OF_TARGETS::KINDS] = -(-_TARGETS_WINDOW // _BLOCKS)
+
+
+def widest_of(account: Account, rates: int) -> Account:
+    """What is counted at the widest rate, at so many rates of which the others begin."""
+    made = empty_account(rates)
+    for old, new in zip(account, made, strict=True):
+        new[:KINDS] = old[:KINDS]
+    return made
+
+
+def alarm_rates(account: Account, tiers: Sequence[str] = (), alarms_per_day: float | None = None) -> AlarmRates:
+    """What was counted, as rates; of these tiers, the widest first."""
+    total, recent = account.total.tolist(), account.block.sum(axis=1).tolist()
+    spans = [Spans(Counted(*window), Counted(*life)) for window, life in zip(recent, total, strict=True)]
+    found = [TierRates(name, *spans[KINDS * k :][:KINDS]) for k, name in enumerate(tiers)]
+    alarms, fpr, tpr = spans[:KINDS]
+    return AlarmRates(alarms, fpr, tpr, alarms_per_day, tuple(found[::-1]))
 
 
 def dump_account(account: Account) -> bytes:

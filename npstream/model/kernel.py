@@ -34,6 +34,7 @@ from npstream.model.tiers import (
     track_all,
     withdraw_all,
 )
+from npstream.model.unread import is_unread, pass_over, was_decided
 
 # Operations. PEEK scores and decides without any bookkeeping.
 SCORE, SCORE_LEARN, LEARN, RELEASE, PEEK, CORRECT = range(6)
@@ -111,28 +112,32 @@ def run(
 ) -> None:
     """Run every operation in order, changing `decided`, counts, `state` and `outcome` in place.
 
-    `decided` holds the depth of an alarm.
+    `decided` holds the depth of an alarm. For rows that are passed over see `unread`.
     """
     level, tally, clock, gates = state.level, state.tally, state.clock, state.gates
     for e in range(ops.code.size):
-        op = ops.code[e]
-        slot = ops.slot[e]
-        f = 0.0
-        depth, reason = 0, BY_SCORE
+        op, slot = ops.code[e], ops.slot[e]
+        later = slot >= 0 and op in (LEARN, CORRECT, RELEASE)
+        never = later and not was_decided(decided[slot])
+        if (never and op != LEARN) or is_unread(e, ops):
+            frees, waits = later and not never and op != CORRECT, slot >= 0 and not later
+            pass_over(e, slot, frees, waits, decided, tally, gates, outcome)
+            continue
+        slot = -1 if never else slot
+        f, depth, reason = 0.0, 0, BY_SCORE
         if op == RELEASE:
             free_all(recalled(decided[slot]), tally, gates)
         else:
             f = _score(ops, e, params, state, work)
             depth, reason = reach(f, rule, strict, level, tally, gates)
-        why = reason if depth == 0 else BY_SCORE
-        code, warm = -1, tally[TRACKED] < rule.warmup
+        outcome.reason[e] = reason if depth == 0 else BY_SCORE
+        code, warm = -1, never or tally[TRACKED] < rule.warmup
         if op in (LEARN, CORRECT) and slot >= 0:
             code, warm = recalled(decided[slot]), is_warm(decided[slot])
             depth = max(code, 0)
         outcome.decision[e] = 0 if op == RELEASE else 1 if depth > 0 else -1
         outcome.depth[e] = depth
         outcome.warm[e] = warm
-        outcome.reason[e] = why
         outcome.score[e] = f
         outcome.threshold[e] = level[Q]
         outcome.gamma[e] = state.net.head[GAMMA]
@@ -141,18 +146,17 @@ def run(
         if depth > 0 and op in (SCORE, SCORE_LEARN) and outcome.column.shape[1] > 0:
             find_parts(params, state, work)
             take_largest(work.parts.moved, outcome.column[e], outcome.contribution[e])
-        if rule.by_alarm and op in (SCORE, SCORE_LEARN):
-            _observe(f, op, depth, params, rule, strict, state, work)
-        if op == SCORE:
+        if op in (SCORE, SCORE_LEARN):
+            if rule.by_alarm:
+                _observe(f, op, depth, params, rule, strict, state, work)
             note_issues(depth, reason, tally, gates)
             note_all(OF_ALL, warm, depth, account)
+        if op == SCORE:
             if slot >= 0:
                 code = depth if depth > 0 else ops.y[e] if ops.y[e] <= -FIRST_REVIEWED else -1
                 decided[slot] = stored(code, warm)
                 park_all(depth, tally, gates)
         elif op == SCORE_LEARN:
-            note_issues(depth, reason, tally, gates)
-            note_all(OF_ALL, warm, depth, account)
             note_all(row_of(ops.y[e]), warm, depth, account)
             if slot >= 0:
                 decided[slot] = stored(depth, warm)

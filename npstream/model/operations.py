@@ -15,7 +15,8 @@ class Operations(NamedTuple):
     a category as a whole number from 0 to 2**24 - 1; `score` float64[n] for preset
     external (else unused); `y` int8[n], 1 or -1 where the operation learns, for SCORE
     the code it gets without an alarm, where it is in the review sample (see
-    `sampling`), else 0; `slot` int32[n] place of a waiting observation or -1.
+    `sampling`), else 0; `slot` int32[n] place of a waiting observation or -1. Where features could not be read the
+    first is infinite, as is a score.
     """
 
     code: Signs
@@ -33,7 +34,8 @@ class Outcome(NamedTuple):
     a row are the current model's. `threshold` (of the widest tier), `gamma`, `fpr` (recent
     estimate) and `t` (events learned so far) are those decided with. `column` int32[n, k]
     are the k columns that moved the score of an alarm most, -1 for none, and
-    `contribution` float64[n, k] how far each moved it. `warm` is whether it was decided in warm-up.
+    `contribution` float64[n, k] how far each moved it. `warm` is whether it was decided in warm-up, or by nobody. A row
+    that was passed over is warm, and all else of it zero.
     """
 
     decision: Signs

@@ -202,7 +202,8 @@ class Params:
         """Raise `SettingsError` naming each field that differs in `new` and cannot change on a live model."""
         refused = [
             f"{name}: {getattr(self, name)!r} cannot become {getattr(new, name)!r} on a model that"
-            f" has learned; keep the old value, or start a new consumer group (it learns from the start of the topic)"
+            f" has learned; keep the old value, or let a model with the new one learn beside it (challenger.{name}) and"
+            " take its place by `npstream promote`"
             for name in self.fixed_differences(new)
         ]
         if refused:

@@ -27,6 +27,9 @@ CODES = 128
 """As many as an int8 has below zero."""
 WARM = TIERS_MAX + 1
 """What was decided in warm-up is remembered as this minus its code."""
+NEVER = -128
+"""In place of a code: the model has not decided this observation, which began to wait before there was such a model,
+or which it could not read."""
 ALARMED, AT_ONCE, FIRST_REVIEWED = range(3)
 """Rows of `Sampling.labelled`: alarms; others whose label came with them; those reviewed, by minus their code."""
 NON_TARGETS, TARGETS = range(2)

@@ -5,8 +5,7 @@ from typing import Any
 
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import Identity, PartitionStatus, WorkerStatus
-from npstream.observe import Reading
-from npstream.records import Counted, SampleLabels, Spans, Tier, TierRates
+from npstream.records import ChallengerRates, Counted, Reading, SampleLabels, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 
 
@@ -86,6 +85,18 @@ def _reading(known: PartitionStatus, reading: Reading) -> dict[str, Any]:
         "budget_left": reading.budget_left,
         "outstanding": reading.outstanding,
         "tiers": [_tier(tier, found) for tier, found in zip(reading.tiers, reading.rates.tiers, strict=True)],
+        "challenger": None if reading.challenger is None else _challenger(reading.challenger),
+    }
+
+
+def _challenger(rates: ChallengerRates) -> dict[str, Any]:
+    """The second model, whose decisions are not published."""
+    return {
+        "began": rates.began,
+        "tau": rates.tau,
+        "alarm_rate": _rate(rates.alarm_rate),
+        "fpr": _rate(rates.fpr),
+        "tpr": _rate(rates.tpr),
     }
 
 

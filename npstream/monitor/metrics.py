@@ -14,7 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from npstream.monitor.lag import Lag
 from npstream.monitor.partition_metrics import Families, PartitionMetrics
 from npstream.monitor.status import Identity, WorkerStatus
-from npstream.observe import Reading
+from npstream.records import Reading
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 

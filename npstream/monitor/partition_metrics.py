@@ -10,8 +10,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from npstream.codec.event import REASONS
 from npstream.monitor.lag import Lag
 from npstream.monitor.status import PartitionStatus
-from npstream.observe import METRICS, Metric, Reading
-from npstream.records import Counted, Phase, SampleLabels, Spans, Tier, TierRates
+from npstream.observe import METRICS, Metric
+from npstream.records import ChallengerRates, Counted, Phase, Reading, SampleLabels, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
 
 FATES = ("with_event", "joined", "echoed", "early", "late", "duplicate", "orphan", "corrected")
@@ -96,6 +96,7 @@ class PartitionMetrics:
         self.batch = bind(Histogram, "npstream_batch_records")
         self._bind_gauge, self._bind_counter = gauge, counter
         self._tiers: dict[str, _TierMetrics] = {}
+        self._challenger: dict[tuple[str, ...], Gauge] = {}
         self._seen: Reading | None = None
 
     def remove(self) -> None:
@@ -172,6 +173,23 @@ class PartitionMetrics:
         self._alarms_per_day.set(_known(rates.alarms_per_day))
         for tier, found in zip(reading.tiers, rates.tiers, strict=True):
             self._tier(tier.name).show(tier, found)
+
+        if reading.challenger is not None:
+            self._show_challenger(reading.challenger)
+        else:
+            for gauge in self._challenger.values():
+                gauge.set(math.nan)
+
+    def _show_challenger(self, rates: ChallengerRates) -> None:
+        """The series of a challenger, bound when one is first seen."""
+        shown: dict[tuple[str, ...], float | None] = {("tau",): rates.tau}
+        for name, spans in (("alarm", rates.alarm_rate), ("fpr", rates.fpr), ("tpr", rates.tpr)):
+            shown |= {(name, span): counted.share for span, counted in spans._asdict().items()}
+        for (name, *further), value in shown.items():
+            if (name, *further) not in self._challenger:
+                bound = self._bind_gauge(f"npstream_challenger_{name}_ratio", *further)
+                self._challenger[name, *further] = bound
+            self._challenger[name, *further].set(_known(value))
 
     def _set_rate(self, rate: str, span: str, counted: Counted) -> None:
         value, lower, upper = self._rates[rate, span]

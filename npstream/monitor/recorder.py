@@ -7,8 +7,8 @@ from npstream.monitor.boundary import ModelDesk
 from npstream.monitor.metrics import Metrics
 from npstream.monitor.status import Identity, StatusBoard
 from npstream.monitor.watchdog import Pulse
-from npstream.observe import Observer, Reading
-from npstream.records import Share
+from npstream.observe import Observer
+from npstream.records import Reading, Share
 
 
 class Recorder(Observer):

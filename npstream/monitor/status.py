@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from npstream.monitor.stillness import Stillness
-from npstream.observe import Reading
-from npstream.records import Phase
+from npstream.records import Phase, Reading
 
 _SHOWN_TOGETHER = 16
 """A part of the partitions, one in this many, that may change before the change is shown: each showing copies all."""

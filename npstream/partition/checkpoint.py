@@ -67,6 +67,12 @@ def _archive_keys(processor: PartitionProcessor, each: Archived) -> list[bytes]:
     return [ArchiveKey(*processor.address, each.offset, chunk).encode() for chunk in range(each.chunks)]
 
 
+def promotion_record(processor: PartitionProcessor, old: PartitionConfig) -> Pair:
+    """The record that the challenger of `old` is the champion from the processor's next event on."""
+    change = Change(processor.next_offset, old.to_dict(), processor.config.to_dict(), promoted=True)
+    return encode_change(change, *processor.address)
+
+
 def change_record(processor: PartitionProcessor, old: PartitionConfig | None) -> Pair:
     """The record that the processor's settings count from its next event on; `old` None: it begins here.
 

@@ -34,6 +34,14 @@ class LabelConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChallengerConfig:
+    """What a second model, which publishes nothing, does with the same events."""
+
+    params: Params
+    events: EventConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionConfig:
     """The model's parameters and the rules around it."""
 
@@ -48,6 +56,18 @@ class PartitionConfig:
     """So many features, those that moved its score most, are named by an alarm."""
     label_topic: LabelTopic | None = None
     """The topic that labels come on; None: they come with the events."""
+    challenger: ChallengerConfig | None = None
+
+    @property
+    def reads_twice(self) -> bool:
+        """Whether the challenger reads other features than the champion."""
+        return self.challenger is not None and self.challenger.events != self.events
+
+    @property
+    def promoted(self) -> "PartitionConfig":
+        """These rules with the challenger, which there is, in the place of the champion."""
+        assert self.challenger is not None
+        return replace(self, params=self.challenger.params, events=self.challenger.events, challenger=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Canonical JSON-able form: every field, nothing derived."""
@@ -60,6 +80,7 @@ class PartitionConfig:
             "decision_schema": self.decision_schema,
             "reasons": self.reasons,
             "label_topic": None if self.label_topic is None else asdict(self.label_topic),
+            "challenger": None if self.challenger is None else _challenger_dict(self.challenger),
         }
 
     @classmethod
@@ -74,6 +95,7 @@ class PartitionConfig:
             decision_schema=values["decision_schema"],
             reasons=values["reasons"],
             label_topic=_label_topic(values["label_topic"]),
+            challenger=_challenger(values["challenger"]),
         )
 
     @property
@@ -101,12 +123,31 @@ def _events(values: Mapping[str, Any]) -> EventConfig:
     )
 
 
+def _challenger_dict(config: ChallengerConfig) -> dict[str, Any]:
+    return {"params": config.params.to_dict(), "events": asdict(config.events)}
+
+
+def _challenger(values: Mapping[str, Any] | None) -> ChallengerConfig | None:
+    if values is None:
+        return None
+    return ChallengerConfig(params=Params.from_dict(values["params"]), events=_events(values["events"]))
+
+
 def _label_topic(values: Mapping[str, Any] | None) -> LabelTopic | None:
     return None if values is None else LabelTopic(**{**values, "label": _label_rule(values["label"])})
 
 
 def _label_rule(values: Mapping[str, Any]) -> LabelRule:
     return LabelRule(values["path"], tuple(values["target"]), tuple(values["non_target"]))
+
+
+def outlives(old: PartitionConfig, new: PartitionConfig) -> bool:
+    """Whether the challenger of `old` is that of `new`: what it has learned fits, and it reads the same features."""
+    before, after = old.challenger, new.challenger
+    if before is None or after is None or old.reads_twice != new.reads_twice:
+        return False
+    same = before.events.contract == after.events.contract and before.events.key == after.events.key
+    return same and not before.params.fixed_differences(after.params)
 
 
 def check_change(old: PartitionConfig, new: PartitionConfig) -> None:
@@ -122,7 +163,8 @@ def check_change(old: PartitionConfig, new: PartitionConfig) -> None:
         found = [f"events.features: {_names(new)} given, the checkpoint was learned with {_names(old)}"]
     found[-1] += (
         f" (feature contract {new.events.contract or 'none'}, learned with {old.events.contract or 'none'}); restore "
-        "the old features and their order, or start a new group (kafka.group) from a fresh state"
+        "the old features and their order, or let a model with the new ones learn beside this one "
+        "(challenger.features) and take its place by `npstream promote`"
     )
     raise SettingsError(found)
 

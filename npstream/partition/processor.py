@@ -7,7 +7,6 @@ It touches only its own memory: no clock, no I/O, no randomness.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -20,10 +19,11 @@ from npstream.codec.labels import LabelDecoder
 from npstream.codec.segments import segment_columns
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.errors import BadEvent, SettingsError, StateCorrupt
-from npstream.model import ALGORITHM, Model, Operations, Outcome, seeded
-from npstream.model.account import KINDS, dump_account, empty_account, load_account, set_windows
+from npstream.model import ALGORITHM, Model, Operations, Outcome, seeded, succeeded
+from npstream.model.account import alarm_rates, dump_account, empty_account, load_account, set_windows, widest_of
 from npstream.partition.archive import Archive
-from npstream.partition.config import PartitionConfig
+from npstream.partition.challenger import Challenger
+from npstream.partition.config import PartitionConfig, outlives
 from npstream.partition.counters import JOINING, Tally
 from npstream.partition.dead_letter_cap import DeadLetterCap
 from npstream.partition.joining import CLOCK, EVENTS, EventColumns, Planned, Rules
@@ -31,33 +31,15 @@ from npstream.partition.journal import Journal
 from npstream.partition.merges import Due, DueLabels, Marks
 from npstream.partition.operations import columns_of, decisions_of, new_state, operations_of, rules_of, with_labels
 from npstream.partition.outputs import OutputBuilder
-from npstream.partition.pending import Pending
+from npstream.partition.pending import Pending, Widths
 from npstream.partition.proof import Chain
 from npstream.partition.review import ReviewSample
+from npstream.partition.step import Step
 from npstream.partition.timeline import Timeline
-from npstream.records import AlarmRates, Counted, Merge, Output, Proof, Record, Spans, TierRates
+from npstream.records import AlarmRates, Merge, Output, Proof, Record
 
 _SMALL_BYTES = 256
 """Arrays of the model that are hashed with every transaction: threshold, counters, multiplier, bias."""
-
-
-def _nobody(operations: Operations, outcome: Outcome) -> None:
-    """Takes no notice."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one batch produced. Nothing has left the process yet.
-
-    `halted` says why the batch was cut short at `next_offset`: the partition
-    must be paused there. `merges` are those that were made with the labels topic:
-    the offset of an observation, and the label offset that was reached before it.
-    """
-
-    outputs: list[Output]
-    next_offset: int
-    halted: StateCorrupt | None = None
-    merges: tuple[tuple[int, int], ...] = ()
 
 
 class PartitionProcessor:
@@ -75,11 +57,12 @@ class PartitionProcessor:
         self._next_label = None if config.label_topic is None else 0
         self.model = model
         self.tally = Tally()
-        self.on_learned: Callable[[Operations, Outcome], object] = _nobody
+        self.on_learned: Callable[[Operations, Outcome], object] = lambda operations, outcome: None
         """Called with what each batch did; for replays."""
         self.bad_events: Counter[tuple[str, str]] = Counter()
         """By reason and by the decision published all the same. Of this process alone: never part of the state."""
-        self.pending = Pending(config.labels, config.params.d)
+        self.pending = Pending(config.labels, Widths.of(config))
+        self.challenger: Challenger | None = None
         self.review = ReviewSample()
         self.archive = Archive()
         self._account = empty_account(len(config.params.rates))
@@ -115,7 +98,10 @@ class PartitionProcessor:
             fresh = Model.create(config.params, stream=partition)
         else:
             fresh = seeded(model, config.params, stream=partition)
-        return cls(config, group, topic, partition, fresh, next_offset)
+        made = cls(config, group, topic, partition, fresh, next_offset)
+        if config.challenger is not None:
+            made.challenger = Challenger.cold(config, partition, next_offset)
+        return made
 
     @property
     def next_offset(self) -> int:
@@ -129,11 +115,7 @@ class PartitionProcessor:
 
     def rates(self) -> AlarmRates:
         """What decisions came to: the one source of what metrics, page and inspect show."""
-        total, recent = self._account.total.tolist(), self._account.block.sum(axis=1).tolist()
-        spans = [Spans(Counted(*w), Counted(*life)) for w, life in zip(recent, total, strict=True)]
-        tiers = [TierRates(name, *spans[KINDS * k :][:KINDS]) for k, name in enumerate(self.config.params.tier_names)]
-        alarms, fpr, tpr = spans[:KINDS]
-        return AlarmRates(alarms, fpr, tpr, self.timeline.alarms_per_day, tuple(tiers[::-1]))
+        return alarm_rates(self._account, self.config.params.tier_names, self.timeline.alarms_per_day)
 
     def forget_label_offset(self) -> None:
         """Read the labels topic from its first record again: what the old offset meant is gone."""
@@ -207,11 +189,10 @@ class PartitionProcessor:
 
     def _decide(self, records: Sequence[Record], decoded: Decoded, marks: Marks) -> list[Output]:
         """Take these records: one compiled call lays out what they ask for, another one does it."""
-        columns = columns_of(records, decoded, self.address[1], self.partition, self.config.labels.corrections)
+        columns = self._columns(records, decoded)
         self.archive.pass_time(columns.stamp[columns.kind != Kind.BAD])
         batch, event_of = with_labels(columns, marks.labels)
-        if self.review.share:
-            batch = self._sampled(batch)
+        batch = self.review.sampled(batch)
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             outcome = self._run(planned)
@@ -223,18 +204,19 @@ class PartitionProcessor:
             events += (planned.events if event_of is None else event_of[planned.events]).tolist()
         return self._publish(records, decoded, decisions_of(parts), events, sampled, marks)
 
-    def _sampled(self, batch: EventColumns) -> EventColumns:
-        """The batch with the code of each observation in the review sample."""
-        waits = batch.kind == Kind.OBSERVATION
-        y = batch.y.copy()
-        y[waits] = self.review.codes_of(batch.key[waits])
-        return batch._replace(y=y)
+    def _columns(self, records: Sequence[Record], decoded: Decoded) -> EventColumns:
+        seen = decoded if self.challenger is None else self.challenger.beside(records, decoded)
+        return columns_of(records, seen, self.address[1], self.partition, self.config.labels.corrections)
 
     def _run(self, planned: Planned) -> Outcome:
-        sampling, reasons = self.review.sampling, self.config.reasons
-        outcome = self.model.run(planned.operations, self.pending.decided, sampling, self._account, reasons)
-        self._journal.extend(planned.operations, outcome)
-        self.on_learned(planned.operations, outcome)
+        operations, sampling = planned.operations, self.review.sampling
+        if self.config.reads_twice:
+            operations = operations._replace(x=operations.x[:, : self.config.params.d])
+        outcome = self.model.run(operations, self.pending.decided, sampling, self._account, self.config.reasons)
+        self._journal.extend(operations, outcome)
+        self.on_learned(operations, outcome)
+        if self.challenger is not None:
+            self.challenger.run(planned.operations, outcome, self.pending)
         return outcome
 
     def _planned(self, batch: EventColumns, rules: Rules) -> Iterator[Planned]:
@@ -277,8 +259,12 @@ class PartitionProcessor:
 
         Made for every transaction, so it must not cost what the state costs: what was learned stands for the weights.
         """
-        small = [array.tobytes() for array in self.model.arrays().values() if array.nbytes <= _SMALL_BYTES]
-        counters = orjson.dumps([self._meta(), len(self.pending), self._journal.hexdigest()])
+        models, journals = [self.model], [self._journal.hexdigest()]
+        if self.challenger is not None:
+            models, journals = [*models, self.challenger.model], [*journals, self.challenger.journal.hexdigest()]
+        arrays = [array for model in models for array in model.arrays().values()]
+        small = [array.tobytes() for array in arrays if array.nbytes <= _SMALL_BYTES]
+        counters = orjson.dumps([self._meta(), len(self.pending), *journals])
         digest = blake2b(b"".join([*small, counters]), digest_size=16)
         return Proof(self._chain.count, self._chain.hexdigest(), digest.hexdigest())
 
@@ -290,6 +276,7 @@ class PartitionProcessor:
             "outputs": self._chain.count,
             "next_label": self._next_label,
             "review": self.review.dump(),
+            "challenger": None if self.challenger is None else self.challenger.meta(),
         }
 
     def snapshot(self, ring_place: int = 0) -> Snapshot:
@@ -311,7 +298,9 @@ class PartitionProcessor:
         blobs = {"model": self.model.to_bytes(), "open_block": open_block, "journal": self._journal.dump(), **waiting}
         blobs |= {"archive": self.archive.dump(), "account": dump_account(self._account)}
         blobs["timeline"] = self.timeline.dump()
-        meta = {**self._meta(), "chain": digest.hex(), **self._topic_meta()}
+        blobs |= {} if self.challenger is None else self.challenger.blobs()
+        # The topic's id is not part of the proof: a log without such ids must lead to the same one.
+        meta = {**self._meta(), "chain": digest.hex(), "label_topic_id": self.label_topic_id}
         return self._saved(ring_place, self.config.to_dict(), meta, blobs)
 
     def _segment(self, number: int, waiting: Mapping[str, bytes]) -> bytes:
@@ -335,10 +324,6 @@ class PartitionProcessor:
             topic_id=self.topic_id,
         )
 
-    def _topic_meta(self) -> dict[str, str]:
-        """Not part of the proof: a log without topic ids must lead to the same one."""
-        return {"label_topic_id": self.label_topic_id}
-
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """The one entrance for state. Raises `StateCorrupt` when the parts do not fit together."""
@@ -349,7 +334,9 @@ class PartitionProcessor:
             processor = cls(config, *address, model, snapshot.next_offset)
             processor.topic_id = snapshot.topic_id
             segments = {number: segment_columns(value) for number, value in snapshot.segments.items()}
-            processor.pending = Pending.load(config.labels, config.params.d, snapshot.blobs, segments)
+            processor.challenger = Challenger.load(config, snapshot.meta["challenger"], snapshot.blobs)
+            since = -1 if processor.challenger is None else processor.challenger.since
+            processor.pending = Pending.load(config.labels, Widths.of(config), snapshot.blobs, segments, since)
             processor.tally = Tally(**snapshot.meta["tally"])
             processor._clock_ms = snapshot.meta["clock_ms"]
             processor.timeline = Timeline.load(snapshot.blobs["timeline"])
@@ -377,12 +364,36 @@ class PartitionProcessor:
         self.model = self.model.with_params(config.params)
         if config.labels != self.config.labels:
             # What will have no room leaves by the rules under which it waited.
-            nothing = columns_of((), self._decoder.decode(()), self.address[1], self.partition)
             limit, corrections = config.labels.buffer_max, config.labels.corrections
+            nothing = self._columns((), self._decoder.decode(()))
             for planned in self._planned(nothing, self._rules._replace(limit=limit, corrections=corrections)):
                 self._run(planned)
-            self.pending = self.pending.under(config.labels)
+        widths = Widths.of(config)
+        if (config.labels, widths) != (self.config.labels, Widths.of(self.config)):
+            self.pending = self.pending.under(config.labels, widths)
+        self._challenge(config)
         old, new = self.config.label_topic, config.label_topic
         self._adopt(config)
         if (None if old is None else old.name) != (None if new is None else new.name):
             self.forget_label_offset()
+
+    def _challenge(self, config: PartitionConfig) -> None:
+        """The challenger goes on, begins, begins again where it cannot go on, or ends."""
+        if self.challenger is not None and outlives(self.config, config):
+            self.challenger.change(config, as_before=config.params == self.config.params)
+            return
+        self.challenger = None
+        if config.challenger is not None:
+            self.challenger = Challenger.cold(config, self.partition, self._next_offset, self.tally.events)
+            self.pending.forget_shadow()
+
+    def promote(self, config: PartitionConfig) -> None:
+        """Put the challenger in the champion's place. Raises `SettingsError` when there is none with these settings."""
+        if self.challenger is None or config != self.config.promoted:
+            raise SettingsError([f"{self.name}: has no challenger with the settings that are to be promoted"])
+        if config.params.tier_names != self.config.params.tier_names:
+            self._account = widest_of(self._account, len(config.params.rates))
+        self.model, self._journal = succeeded(self.model, self.challenger.model), self.challenger.journal
+        self.pending = self.pending.promoted(config.labels, Widths.of(config), len(config.params.rates))
+        self.challenger = None
+        self._adopt(config)

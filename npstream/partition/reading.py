@@ -1,8 +1,7 @@
 """A partition as a value for whoever shows it: a worker's page and metrics, and the commands that look from outside."""
 
-from npstream.observe import Reading
 from npstream.partition.processor import PartitionProcessor
-from npstream.records import Phase
+from npstream.records import Phase, Reading
 
 
 def reading_of(processor: PartitionProcessor, phase: Phase, replay_to: int, saved_offset: int) -> Reading:
@@ -39,5 +38,6 @@ def reading_of(processor: PartitionProcessor, phase: Phase, replay_to: int, save
         sample=processor.review.labels(),
         rates=processor.rates(),
         tiers=model.tiers,
+        challenger=None if processor.challenger is None else processor.challenger.rates(),
         timeline=processor.timeline.copy(),
     )

@@ -15,9 +15,11 @@ from typing import Any, Self
 import numpy as np
 
 from npstream.arrays import Floats, Signs
+from npstream.codec.decoder import Kind
 from npstream.codec.digest import Words, keyed_draws
 from npstream.errors import SettingsError
 from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, WARM, Sampling, no_sample
+from npstream.partition.joining import EventColumns
 from npstream.records import SampleLabels
 
 _SHARES_MAX = CODES - FIRST_REVIEWED - WARM
@@ -69,6 +71,15 @@ class ReviewSample:
             return np.zeros(len(keys), np.int8)
         chosen = keyed_draws(keys, self._seed) < np.uint64(self.share * 2**64)
         return np.where(chosen, self._code, 0).astype(np.int8)
+
+    def sampled(self, batch: EventColumns) -> EventColumns:
+        """The batch with the code of each observation in the sample."""
+        if not self.share:
+            return batch
+        waits = batch.kind == Kind.OBSERVATION
+        y = batch.y.copy()
+        y[waits] = self.codes_of(batch.key[waits])
+        return batch._replace(y=y)
 
     def labels(self) -> SampleLabels | None:
         """The labels of the sample so far; None where there never was one."""

@@ -131,6 +131,11 @@ class SegmentIndex:
             sparse.append(number)
         return sparse
 
+    def begun_again(self, size: int) -> "SegmentIndex":
+        """An index of segments of another size, for what is written again; those there are named no longer."""
+        dropped = self.dropped | dict.fromkeys(self.named, self.snapshots + 1)
+        return SegmentIndex(size, {}, dropped, self.snapshots, self.since, self.held)
+
     def written(self, number: int, after: int, stored: int, value: bytes) -> None:
         """This segment's record is part of the checkpoint that is being made."""
         self.named[number] = NamedSegment(after, stored, record_digest(value))

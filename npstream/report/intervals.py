@@ -61,6 +61,14 @@ def binomial_tail(k: int, n: int, p: float) -> float:
     return 0.0 if k > n else incomplete_beta(k, n - k + 1, p)
 
 
+def mcnemar(first: int, second: int) -> float:
+    """The two-sided p-value of McNemar's exact test: of pairs that differ `first` went one way, `second` the other.
+
+    Where neither is better, each that differs goes either way like a coin.
+    """
+    return min(1.0, 2.0 * binomial_tail(max(first, second), first + second, 0.5))
+
+
 def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised incomplete beta function I_x(a, b) for a, b > 0 and x in [0, 1]."""
     if x <= 0:

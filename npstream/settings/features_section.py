@@ -158,7 +158,7 @@ def _value_problems(listed: Any) -> Iterable[str]:
     ]
 
 
-def _shown_features(features: FeatureList | None) -> Any:
+def shown_features(features: FeatureList | None) -> Any:
     """As a settings file has them."""
     if features is None or not isinstance(features[0], Feature):
         return features
@@ -191,23 +191,22 @@ def _feature_schema(kind: FeatureKind) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
 
 
+FEATURES_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"anyOf": [_feature_schema(kind) for kind in FEATURE_KINDS]},
+        },
+        {"type": "null"},
+    ]
+}
 FeaturesField = Annotated[
     FeatureList | None,
     PlainValidator(read_features),
-    PlainSerializer(_shown_features),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
-                {
-                    "type": "object",
-                    "minProperties": 1,
-                    "additionalProperties": {"anyOf": [_feature_schema(kind) for kind in FEATURE_KINDS]},
-                },
-                {"type": "null"},
-            ]
-        }
-    ),
+    PlainSerializer(shown_features),
+    WithJsonSchema(FEATURES_SCHEMA),
 ]
 PathField = Annotated[str, PlainValidator(read_path), WithJsonSchema(_PATH)]
 LabelField = Annotated[

@@ -36,7 +36,7 @@ def _idle(raw: Mapping[str, Any]) -> list[str]:
     return [name for name in NO_EFFECT.get(str(raw.get("preset")), ()) if raw.get(name) is not None]
 
 
-def _shown(params: Params) -> dict[str, Any]:
+def shown_params(params: Params) -> dict[str, Any]:
     """The parameters that have an effect: a dump of settings is a settings file."""
     idle = NO_EFFECT.get(params.preset, ())
     return {
@@ -90,4 +90,6 @@ def model_schema() -> dict[str, Any]:
     }
 
 
-ModelSection = Annotated[Params, PlainValidator(read_params), PlainSerializer(_shown), WithJsonSchema(model_schema())]
+ModelSection = Annotated[
+    Params, PlainValidator(read_params), PlainSerializer(shown_params), WithJsonSchema(model_schema())
+]

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from npstream.partition import PartitionConfig
+from npstream.partition.config import ChallengerConfig
 from npstream.port import DEFAULT_START, Start
 from npstream.records import Topics
+from npstream.settings.challenger_section import ChallengerField, merged
 from npstream.settings.connection import EmbeddedSection, KafkaSection
 from npstream.settings.features_section import read_features, shape_of
 from npstream.settings.login_source import LoginSource
@@ -54,6 +56,10 @@ class Settings(Section):
     """How decisions are written."""
     model: ModelSection
     """The classifier of each partition."""
+    challenger: ChallengerField = None
+    """A second model that decides and learns beside the first and publishes nothing but its rates: what of `model` is
+    other, such as `{D: 200}`, and `features`, where it reads others. `npstream promote` puts it in the place of the
+    first."""
     labels: LabelsSection = LabelsSection()
     """Where labels come from, and how long to wait for them."""
     checkpoint: CheckpointSection = CheckpointSection()
@@ -79,6 +85,8 @@ class Settings(Section):
             return raw
         model, events = raw.get("model", {}), raw.get("events")
         listed = events.get("features") if isinstance(events, Mapping) else None
+        if isinstance(raw.get("challenger"), Mapping) and isinstance(model, Mapping):
+            raw = {**raw, "challenger": merged(raw["challenger"], model, listed)}
         if not isinstance(listed, list | tuple | Mapping) or not isinstance(model, Mapping):
             return raw
         try:
@@ -91,6 +99,7 @@ class Settings(Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         found = self._broker_problems() + self._registry_problems() + self._feature_problems() + self._label_problems()
+        found += self._challenger_problems()
         # Sizes are only meaningful when the rest is.
         refuse(found or size_problems(self.partition_config()))
         return self
@@ -114,6 +123,33 @@ class Settings(Section):
             return [f"labels.topic: {self.labels.topic!r} is one of the four topics; labels need one of their own"]
         return []
 
+    def _challenger_problems(self) -> list[str]:
+        if self.challenger is None:
+            return []
+        d, features = self.challenger.params.d, self.challenger.features
+        if features is not None and (columns := shape_of(features)["d"]) != d:
+            return [f"challenger.d: {d} given, {columns} columns in its features; leave d out to let them count"]
+        other = self._challenger_config()
+        problems = []
+        if other == ChallengerConfig(params=self.model, events=self.events.config(self.model)):
+            problems.append("challenger: is what model is; say what is other, such as D: 200, or leave it out")
+        if self.labels.review:
+            problems.append(
+                "challenger: not with labels.review, whose labels are weighted by the decisions that were published; "
+                "leave one of them out"
+            )
+        if self.decisions.reasons and self.challenger.params.preset == "external":
+            problems.append("challenger.preset: external sees no features; leave decisions.reasons out")
+        if self.events.format == "f32" and other is not None and other.params.d != self.model.d:
+            problems.append("challenger.features: events in format f32 have the features of the model and no others")
+        return problems
+
+    def _challenger_config(self) -> ChallengerConfig | None:
+        if self.challenger is None:
+            return None
+        promoted = self.promoted
+        return ChallengerConfig(params=promoted.model, events=promoted.events.config(promoted.model))
+
     def _feature_problems(self) -> list[str]:
         d, features = self.model.d, self.events.features
         if features is not None and self.model.preset == "external":
@@ -131,6 +167,18 @@ class Settings(Section):
         """Remember where the login was read from: its files may change while a worker runs."""
         if self.kafka is not None:
             self.kafka.came_from(LoginSource(references["kafka"], env))
+
+    @property
+    def alone(self) -> Self:
+        """The same without the challenger."""
+        return self.model_copy(update={"challenger": None})
+
+    @property
+    def promoted(self) -> Self:
+        """The same with the challenger, which there is, in the place of the model."""
+        assert self.challenger is not None
+        events = self.events.model_copy(update={"features": self.challenger.features})
+        return self.model_copy(update={"model": self.challenger.params, "events": events, "challenger": None})
 
     @property
     def group(self) -> str:
@@ -157,4 +205,5 @@ class Settings(Section):
             dead_letter_cap=self.events.dead_letter_cap,
             reasons=self.decisions.reasons,
             label_topic=self.labels.label_topic(),
+            challenger=self._challenger_config(),
         )

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from npstream.model import Params
 from npstream.model.account import dump_account, empty_account
 from npstream.model.state import empty_state, named_arrays
 from npstream.partition import PartitionConfig
+from npstream.partition.pending import Widths
 from npstream.partition.proof import BLOCK
 from npstream.partition.segments import segment_entries
 from npstream.partition.timeline import PACKED_MAX
@@ -65,7 +67,7 @@ def sizes(settings: HasPartitionConfig) -> Sizes:
 
 def sizes_of(config: PartitionConfig) -> Sizes:
     """The sizes per partition, with the label buffer full."""
-    state = _state_bytes(config)
+    state = _model_bytes(config.params)
     entry, waiting = _entry_bytes(config), config.labels.buffer_max
     entries = segment_entries(entry)
     # No more segments are named: half of each was written, and at most twice what waits is stored, and two of them.
@@ -76,6 +78,9 @@ def sizes_of(config: PartitionConfig) -> Sizes:
     remembered = config.labels.remembered_max + config.labels.early_max
     rest = remembered * _REMEMBERED_BYTES + BLOCK * _OUTPUT_BYTES + _HEADER_BYTES + PACKED_MAX + names
     rest += len(config.params.rates) * _ACCOUNT_BYTES
+    if config.challenger is not None:
+        state += _model_bytes(config.challenger.params)
+        rest += len(config.challenger.params.rates) * _ACCOUNT_BYTES + _HEADER_BYTES
     return Sizes(state, waiting * entry, state + newest + named + rest)
 
 
@@ -97,14 +102,15 @@ def size_problems(config: PartitionConfig) -> list[str]:
 
 
 def _entry_bytes(config: PartitionConfig) -> int:
-    return _ENTRY_BYTES + (4 * config.params.d or _SCORE_BYTES)
+    widths = Widths.of(config)
+    return _ENTRY_BYTES + 4 * (widths.d + widths.further) + _SCORE_BYTES * widths.score + widths.shadow
 
 
-def _state_bytes(config: PartitionConfig) -> int:
-    directions = 8 * config.params.d * config.params.D
+def _model_bytes(params: Params) -> int:
+    directions = 8 * params.d * params.D
     if directions > SNAPSHOT_MAX_BYTES:
         return directions  # already too large; not worth allocating to count the rest
-    return sum(array.nbytes for array in named_arrays(empty_state(config.params)).values())
+    return sum(array.nbytes for array in named_arrays(empty_state(params)).values())
 
 
 def _mb(size: int) -> str:

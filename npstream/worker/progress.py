@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from npstream.observe import Observer, Reading
+from npstream.observe import Observer
 from npstream.partition.reading import reading_of
+from npstream.records import Reading
 from npstream.worker.partition_task import PartitionTask
 
 _REPORT_S = 0.25

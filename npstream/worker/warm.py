@@ -11,7 +11,7 @@ from npstream.model import Model, Op, Operations
 from npstream.partition import PartitionConfig
 from npstream.partition.counters import JOINING
 from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
-from npstream.partition.pending import Pending
+from npstream.partition.pending import Pending, Widths
 from npstream.partition.timeline import Timeline
 
 _YOUNG_MAX = 50_000
@@ -45,7 +45,9 @@ def _join_nothing(config: PartitionConfig, decoder: EventDecoder) -> None:
     keys_of(["warm"])
     nothing = columns_of((), decoder.decode(()), "", 0)
     counts = np.zeros(len(JOINING), np.int64)
-    list(operations_of(nothing, Pending(config.labels, config.params.d), rules_of(config.labels), new_state(), counts))
+    list(
+        operations_of(nothing, Pending(config.labels, Widths.of(config)), rules_of(config.labels), new_state(), counts)
+    )
 
 
 def _calm_collector() -> None:

@@ -22,6 +22,8 @@ COMMANDS = (
     ("monitor",),
     ("dlq", "list"),
     ("doctor",),
+    ("compare",),
+    ("promote", "--execute"),
     ("rollback", "--to", "0", "--execute"),
     ("reset", "--to", "earliest", "--execute"),
     ("recover", "--execute"),

@@ -47,6 +47,8 @@ CASES: dict[tuple[str, ...], Arguments] = {
     ("dlq", "list"): _at(),
     ("dlq", "show"): _at("--partition", "0", "--offset", "300"),
     ("dlq", "redrive"): _at("--dry-run"),
+    ("compare",): _at(),
+    ("promote",): _at("--set", "model.D=16", "--set", "challenger="),
     ("rollback",): _at("--to", "0"),
     ("reset",): _at("--to", "earliest"),
     ("recover",): _at(),
@@ -60,11 +62,12 @@ their own."""
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with settings and a log on which a worker has decided everything; one event was bad."""
     folder = tmp_path_factory.mktemp("worked")
-    stage = Stage(SMALL, folder)
+    challenger = {"challenger": {"D": 16}}
+    stage = Stage({**SMALL, **challenger}, folder)
     good = [client.event(i, [i % 7, i % 3, 1.0], target=i % 7 > 5) for i in range(300)]
     stage.send([*good, client.Message(b"bad", b"rubbish")])
     stage.run()
-    settings_file(folder)
+    settings_file(folder, **challenger)
     return folder
 
 

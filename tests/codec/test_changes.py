@@ -1,5 +1,7 @@
 """Change records: what changed, where, kept forever."""
 
+from dataclasses import replace
+
 import pytest
 
 from npstream.codec.changes import Change, decode_change, encode_change
@@ -14,7 +16,10 @@ def test_a_change_has_its_own_key_and_canonical_bytes() -> None:
     key, value = encode_change(CHANGE, "g/eu", "orders", 3)
 
     assert key == b"g/eu/orders/3/change/00000000000000001234"
-    assert value == b'{"new":{"d":2,"eta":0.1,"tau":0.05},"offset":1234,"old":{"d":2,"eta":null,"tau":0.01}}'
+    assert (
+        value
+        == b'{"new":{"d":2,"eta":0.1,"tau":0.05},"offset":1234,"old":{"d":2,"eta":null,"tau":0.01},"promoted":false}'
+    )
 
 
 def test_a_change_reads_back_and_names_its_fields() -> None:
@@ -25,6 +30,15 @@ def test_a_change_reads_back_and_names_its_fields() -> None:
     assert change.fields == ("eta", "tau")
 
 
+def test_a_promotion_has_a_key_of_its_own() -> None:
+    """So that settings may change at the same offset, and neither record replaces the other."""
+    promoted = replace(CHANGE, promoted=True)
+    key, value = encode_change(promoted, "g", "eu/orders", 3)
+
+    assert key == b"g/eu/orders/3/promotion/00000000000000001234"
+    assert decode_change(KeyValue(0, key, value)) == promoted
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -32,9 +46,10 @@ def test_a_change_reads_back_and_names_its_fields() -> None:
         b"",
         b"[]",
         b'{"offset":1234}',
-        b'{"offset":1235,"old":{},"new":{}}',
-        b'{"offset":1234,"old":1,"new":{}}',
-        b'{"offset":1234,"old":{},"new":[]}',
+        b'{"offset":1235,"old":{},"new":{},"promoted":false}',
+        b'{"offset":1234,"old":{},"new":{},"promoted":true}',
+        b'{"offset":1234,"old":1,"new":{},"promoted":false}',
+        b'{"offset":1234,"old":{},"new":[],"promoted":false}',
     ],
 )
 def test_unreadable_changes_are_refused_by_key(value: bytes | None) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from npstream.codec.snapshot import FORMAT, MAGIC, Snapshot, check_topic, decode_snapshot, encode_snapshot
 from npstream.errors import StateCorrupt
 
-GOLDEN = Path(__file__).parent / "golden" / "snapshot-v7.bin"
+GOLDEN = Path(__file__).parent / "golden" / "snapshot-v8.bin"
 
 EXAMPLE = Snapshot(
     algorithm=1,

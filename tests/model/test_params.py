@@ -163,7 +163,7 @@ def test_a_live_model_refuses_another_shape() -> None:
 
     assert [problem.split(":")[0] for problem in refused.value.problems] == ["d", "D", "kernel"]
     assert "8 cannot become 9" in refused.value.problems[1]
-    assert "start a new consumer group" in refused.value.problems[1]
+    assert "npstream promote" in refused.value.problems[1]
 
 
 def test_a_changed_model_is_its_own() -> None:

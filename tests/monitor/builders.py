@@ -10,10 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from npstream.codec.decoder import EventConfig
 from npstream.model import ALGORITHM, Params
 from npstream.monitor.status import Identity
-from npstream.observe import Reading
 from npstream.partition import LabelConfig, PartitionConfig
 from npstream.partition.counters import Tally
-from npstream.records import Phase
+from npstream.records import Phase, Reading
 
 IDENTITY = Identity("g", "events", "worker-0", "0.0.0", ALGORITHM)
 _WAIT_S = 60.0

@@ -1,6 +1,7 @@
 """What a scrape says, of a worker that really runs."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from npstream.monitor.recorder import Recorder
 from npstream.monitor.status import WorkerStatus
 from npstream.observe import METRICS
 from npstream.partition import LabelConfig, PartitionProcessor
-from npstream.records import AlarmRates, Counted, Spans, Tier, TierRates
+from npstream.records import AlarmRates, ChallengerRates, Counted, Spans, Tier, TierRates
 from tests.monitor.builders import IDENTITY, Sample, config, events, handled, reading, sample, samples
 from tests.partition.builders import config as partition_config
 from tests.partition.builders import overruled, processor
@@ -260,6 +261,28 @@ def test_every_tier_has_series_and_lines_of_its_own() -> None:
     assert [each["fpr"]["lifetime"]["hits"] for each in shown] == [5, 6]
     recorder.released(0)
     assert "npstream_tier_alarms_total{" not in scrape(recorder)
+
+
+def test_a_challenger_has_series_while_there_is_one() -> None:
+    """Rates of the second model beside the published ones; not a number once it is gone, and none when released."""
+    recorder = Recorder(IDENTITY, lambda: 0.0)
+    recorder.restoring(0)
+    spans = Spans(Counted(1, 20), Counted(5, 100))
+    recorder.replaying(reading(challenger=ChallengerRates(0.02, 300, spans, spans, Spans())))
+    recorder.observed(reading(challenger=ChallengerRates(0.02, 300, spans, spans, Spans())))
+    found = samples(scrape(recorder))
+    recorder.polled()
+    shown = status_document(IDENTITY, recorder.board.current, {}, 0.0, ready=True)["partitions"][0]["challenger"]
+
+    assert found[of("npstream_challenger_tau_ratio")] == 0.02
+    assert found[of("npstream_challenger_fpr_ratio", span="window")] == 1 / 20
+    assert found[of("npstream_challenger_alarm_ratio", span="lifetime")] == 5 / 100
+    assert math.isnan(found[of("npstream_challenger_tpr_ratio", span="lifetime")])
+    assert (shown["began"], shown["tau"], shown["fpr"]["lifetime"]["of"]) == (300, 0.02, 100)
+    recorder.observed(reading())
+    assert math.isnan(samples(scrape(recorder))[of("npstream_challenger_fpr_ratio", span="window")])
+    recorder.released(0)
+    assert "npstream_challenger_fpr_ratio{" not in scrape(recorder)
 
 
 def scrape(recorder: Recorder) -> str:

@@ -77,7 +77,7 @@ def test_a_worker_with_another_list_of_features_refuses_the_state(tmp_path: Path
     with pytest.raises(SettingsError) as caught:
         stage.run(settings={"events": changed})
     assert "events.features.amount: is now number amount; it was number amount scale log" in str(caught.value)
-    assert "start a new group" in str(caught.value)
+    assert "npstream promote" in str(caught.value)
     stage.run(settings={"events": {**PAYMENTS, "label": {**PAYMENTS["label"], "target": [True, "Y", "yes"]}}})
 
 

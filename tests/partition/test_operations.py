@@ -18,7 +18,7 @@ from npstream.partition.counters import JOINING
 from npstream.partition.joining import CLOCK, EVENTS
 from npstream.partition.keyed import slots_of
 from npstream.partition.operations import columns_of, new_state, operations_of, rules_of
-from npstream.partition.pending import Pending
+from npstream.partition.pending import Pending, Widths
 from npstream.records import Record
 from tests.partition.builders import config, processor, record
 from tests.partition.plain_buffer import Asked, Event, PlainBuffer
@@ -53,7 +53,7 @@ class Compiled:
 
     def __init__(self, config: LabelConfig, d: int) -> None:
         self.config, self.d = config, d
-        self.pending = Pending(config, d)
+        self.pending = Pending(config, Widths(d, score=d == 0))
         self.events, self.clock = 0, -1
         self.counts = np.zeros(len(JOINING), np.int64)
         self._tenants: dict[int, int] = {}
@@ -108,7 +108,7 @@ class Compiled:
     def restore(self) -> None:
         """Through a snapshot: observations may lie elsewhere afterwards."""
         before = slots_of(self.pending.buffer.entries).tolist()
-        self.pending = Pending.load(self.config, self.d, self.pending.dump(), {})
+        self.pending = Pending.load(self.config, Widths(self.d, score=self.d == 0), self.pending.dump(), {})
         after = slots_of(self.pending.buffer.entries).tolist()
         self._tenants = {new: self._tenants[old] for old, new in zip(before, after, strict=True)}
         self._waits = {new: self._waits[old] for old, new in zip(before, after, strict=True)}

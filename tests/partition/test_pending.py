@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from npstream.codec.digest import key_of, keys_of
 from npstream.partition import LabelConfig, PartitionProcessor
 from npstream.partition.keyed import append, find, keyed, oldest, remove, slots_of
-from npstream.partition.pending import Pending
+from npstream.partition.pending import Pending, Widths
 from tests.partition.builders import D, config, processor, record
 
 
@@ -99,7 +99,7 @@ def test_a_restored_buffer_that_does_not_fit_is_refused() -> None:
     observe(made, 0, 3)
 
     with pytest.raises(ValueError, match=r"3 waiting observations do not fit labels\.buffer_max 2"):
-        Pending.load(LabelConfig(buffer_max=2), D, made.pending.dump(), {})
+        Pending.load(LabelConfig(buffer_max=2), Widths(D), made.pending.dump(), {})
 
 
 def test_a_damaged_buffer_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_a_damaged_buffer_is_refused() -> None:
 
     for damaged, what in ((twice, "twice"), (short, "reshape")):
         with pytest.raises(ValueError, match=what):
-            Pending.load(LabelConfig(buffer_max=3), D, damaged, {})
+            Pending.load(LabelConfig(buffer_max=3), Widths(D), damaged, {})
 
 
 def test_a_smaller_memory_keeps_the_newest() -> None:

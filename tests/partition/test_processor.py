@@ -220,7 +220,7 @@ def test_tau_can_change_and_d_cannot() -> None:
 
     assert decision(first[-1])["tau"] == 0.1
     assert decision(second[0])["tau"] == 0.2
-    with pytest.raises(SettingsError, match="new consumer group"):
+    with pytest.raises(SettingsError, match="npstream promote"):
         machine.reconfigure(config(params=Params(d=4, D=8, tau=0.1, budget=5.0)))
 
 

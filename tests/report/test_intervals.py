@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.report.intervals import binomial_tail, clopper_pearson, incomplete_beta, sampled, wilson
+from npstream.report.intervals import binomial_tail, clopper_pearson, incomplete_beta, mcnemar, sampled, wilson
 
 
 def exact_tail(k: int, n: int, p: Fraction) -> Fraction:
@@ -114,3 +114,12 @@ def test_the_interval_without_a_sample_is_open_where_nothing_is_known() -> None:
     value, (low, high) = sampled(20, [(0, 0.01)])
     assert (value, high) == (1.0, 1.0)
     assert low < 0.1
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 0), (0, 5), (3, 3), (9, 2), (2, 9), (40, 25)])
+def test_mcnemar_is_a_coin_thrown_for_every_pair_that_differs(first: int, second: int) -> None:
+    """Added up over every outcome that is at least as far from the middle."""
+    n = first + second
+    ways = sum(math.comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= abs(first - second))
+
+    assert mcnemar(first, second) == pytest.approx(ways / 2**n, rel=1e-12)

@@ -129,5 +129,5 @@ def test_a_changed_contract_is_refused_by_name() -> None:
     (problem,) = caught.value.problems
     assert problem.startswith("events.features.amount: is now number payload.after.amount; it was number")
     assert f"{new.events.contract}, learned with {old.events.contract}" in problem
-    assert "start a new group" in problem
+    assert "npstream promote" in problem
     check_change(old, config_of(**{**EVENTS, "id": "other", "label": "y"}))

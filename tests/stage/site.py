@@ -99,6 +99,11 @@ class Site:
         with closing(self._state()) as state:
             return {p: state.committed(p) for p in range(self.partitions)}
 
+    def members(self) -> Sequence[str]:
+        """Who the group takes for alive."""
+        with closing(self._state()) as state:
+            return state.members()
+
     def _state(self) -> KafkaStateReader:
         return KafkaStateReader(self.place.config("reader"), QUIET, lambda: None, lambda: False)
 

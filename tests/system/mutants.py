@@ -312,6 +312,48 @@ def _change_without_record() -> None:
     _replace(first_commit, (PartitionTask, "first_commit"))
 
 
+def _challenger_not_restored() -> None:
+    from npstream.partition.challenger import Challenger
+
+    honest = Challenger.load
+
+    def load(config: Any, meta: Any, blobs: Any) -> Any:
+        found = honest(config, meta, blobs)
+        return None if found is None else Challenger.cold(config, 0, found.began, found.since)
+
+    _replace(staticmethod(load), (Challenger, "load"))
+
+
+def _promotion_one_offset_late() -> None:
+    from npstream.codec.changes import decode_change, encode_change
+    from npstream.history import promotion
+    from npstream.partition.checkpoint import promotion_record as honest
+    from npstream.records import KeyValue
+
+    def record(processor: Any, old: Any) -> Any:
+        change = decode_change(KeyValue(0, *honest(processor, old)))
+        return encode_change(replace(change, offset=change.offset + 1), *processor.address)
+
+    _replace(record, (promotion, "promotion_record"))
+
+
+def _promotion_forgets_what_was_published() -> None:
+    from npstream.partition import processor
+
+    _replace(lambda champion, challenger: challenger, (processor, "succeeded"))
+
+
+def _decisions_of_another_challenger() -> None:
+    from npstream.partition.pending import Pending
+
+    honest = Pending.load
+
+    def load(config: Any, widths: Any, blobs: Any, segments: Any, since: int = -1) -> Any:
+        return honest(config, widths, blobs, segments)
+
+    _replace(staticmethod(load), (Pending, "load"))
+
+
 def _pointer_one_snapshot_early() -> None:
     from npstream.kafka import transaction
 
@@ -659,6 +701,7 @@ _CORRECTIONS = "tests/partition/test_corrections.py"
 _FAULTS = "tests/kafka/test_faults.py"
 _REPLAY = "tests/system/test_replay.py::test_a_worker_killed_while_it_replays_starts_over"
 _WORKER = "tests/worker/test_worker.py"
+_CHALLENGER = "tests/partition/test_challenger.py"
 _STAGING = "tests/worker/test_staging.py"
 _MERGES = "tests/partition/test_merges.py"
 _LABELS = "tests/worker/test_labels_topic.py"
@@ -862,6 +905,30 @@ MUTANTS = {
         _settings_before_replay,
         f"{_WORKER}::test_settings_change_at_a_checkpoint_and_leave_a_record",
         "replay to offset|assert",
+    ),
+    "challenger_not_restored": Mutant(
+        "after a restart the challenger begins again",
+        _challenger_not_restored,
+        f"{_CHALLENGER}::test_batches_and_restarts_leave_no_trace[larger]",
+        "assert",
+    ),
+    "promotion_one_offset_late": Mutant(
+        "the record of a promotion names the event after the first one that the challenger decided",
+        _promotion_one_offset_late,
+        "tests/history/test_challenger.py::test_history_goes_on_through_a_promotion",
+        "assert",
+    ),
+    "promotion_forgets_what_was_published": Mutant(
+        "a promotion begins budget and counters of published decisions again, with those that nobody saw",
+        _promotion_forgets_what_was_published,
+        f"{_CHALLENGER}::test_promoted_it_decides_as_one_that_was_alone_until_then[larger]",
+        "assert",
+    ),
+    "decisions_of_another_challenger": Mutant(
+        "a challenger takes what another one has decided, as segments have it, for its own",
+        _decisions_of_another_challenger,
+        f"{_CHALLENGER}::test_what_another_challenger_has_decided_is_not_its_own",
+        "assert",
     ),
     "change_without_record": Mutant(
         "a change of settings leaves no record",

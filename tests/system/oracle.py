@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from npstream.codec.changes import decode_change
-from npstream.codec.chunks import ChangeKey, parse_key
+from npstream.codec.chunks import ChangeKey, PromotionKey, parse_key
 from npstream.codec.envelope import LABELS_HEADER, OFFSET_HEADER
 from npstream.partition import PartitionConfig, PartitionProcessor
 from npstream.port import Log
@@ -37,7 +37,10 @@ def expected(
     for offset, config in later:
         until = next((i for i, record in enumerate(records) if record.offset >= offset), len(records))
         outputs += processor.process(records[at:until], merges).outputs
-        processor.reconfigure(config)
+        if processor.challenger is not None and config == processor.config.promoted:
+            processor.promote(config)
+        else:
+            processor.reconfigure(config)
         at = until
     outputs += processor.process(records[at:], merges).outputs
     return outputs
@@ -76,7 +79,8 @@ def recorded(log: Log, partition: int) -> list[Merge]:
 def changes(log: Log, partition: int) -> Changes:
     """The settings of a partition by the offset they count from, as its change records say."""
     records = [KeyValue(r.offset, r.key or b"", r.value) for r in read(log, Channel.CHECKPOINTS, partition)]
-    found = [decode_change(record) for record in records if isinstance(parse_key(record.key), ChangeKey)]
+    kinds = ChangeKey | PromotionKey
+    found = [decode_change(record) for record in records if isinstance(parse_key(record.key), kinds)]
     return [(change.offset, PartitionConfig.from_dict(change.new)) for change in found]
 
 

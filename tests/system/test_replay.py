@@ -7,8 +7,8 @@ import pytest
 
 from npstream.embedded import EmbeddedLog
 from npstream.errors import Fatal
-from npstream.observe import Observer, Reading
-from npstream.records import Channel, Position
+from npstream.observe import Observer
+from npstream.records import Channel, Position, Reading
 from npstream.worker import Cadence, Limits
 from tests.broker import Kafka
 from tests.partition.builders import config, mixed

@@ -84,7 +84,7 @@ def test_another_number_of_features_is_refused_with_the_ways_out(kafka: Kafka, t
         worker.start(spec=replace(worker.spec, config=wider))
 
         assert worker.wait_dead() == exits.SETTINGS
-        assert "new consumer group" in worker.lines("ended")[-1]["cause"]
+        assert "npstream promote" in worker.lines("ended")[-1]["cause"]
         assert verdict.compare(site) > 0
     finally:
         site.close()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from npstream.errors import Retryable, StateCorrupt
-from npstream.observe import Observer, Reading
+from npstream.observe import Observer
 from npstream.port import Broker, FinishCommit, Listener
-from npstream.records import Batch, Phase, Share
+from npstream.records import Batch, Phase, Reading, Share
 from npstream.testing import MortalBroker
 from npstream.worker import Cadence, Limits, Worker
 from tests.partition.builders import config, mixed

@@ -140,7 +140,7 @@ def test_a_change_that_cannot_be_made_is_refused_with_the_ways_out(tmp_path: Pat
     bench.decide(config())
     bench.feed(0, labelled(5, seed=1))
 
-    with pytest.raises(SettingsError, match="new consumer group"):
+    with pytest.raises(SettingsError, match="npstream promote"):
         bench.decide(config(params=Params(d=3, D=16, tau=0.1, budget=5.0)))
     bench.decide(config())
     assert decisions(bench) == oracle([*labelled(20), *labelled(5, seed=1)])

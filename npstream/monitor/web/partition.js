@@ -2,7 +2,7 @@
 const FACTS = [
   ["Decisions", [["alarms", "Alarms"], ["withheld", "Withheld by the budget"], ["budget", "Budget left"], ["fpr", "FPR of labelled"], ["weighted", "FPR by review sample"], ["dead", "Dead letters"]]],
   ["Labels", [["labels", "Learned"], ["pending", "Waiting"], ["late", "Late, orphan"], ["corrected", "Corrected"], ["expired", "Expired"], ["labelLag", "Behind in the labels topic"]]],
-  ["Model", [["threshold", "Threshold"], ["gamma", "Gamma"], ["learned", "Events learned"], ["warmup", "Warm-up"]]],
+  ["Model", [["threshold", "Threshold"], ["gamma", "Gamma"], ["learned", "Events learned"], ["challenger", "Challenger, not published"], ["warmup", "Warm-up"]]],
   ["Progress", [["offset", "Offset"], ["lag", "Lag"], ["checkpoint", "Checkpoint"], ["restored", "Restored in"]]],
 ];
 const sparkSvg = () => {
@@ -170,6 +170,7 @@ class Row {
       gamma: short(p.gamma),
       learned: whole(p.learned) + (p.learning ? "" : " (frozen)"),
       warmup: p.warming_up ? `${whole(p.warmup.seen)} of ${whole(p.warmup.of)} ${heldBy(p).what}` : "done",
+      challenger: p.challenger ? `FPR ${percent(p.challenger.fpr.lifetime.value)} (target ${percent(p.challenger.tau)}), detects ${percent(p.challenger.tpr.lifetime.value)}` : null,
       offset: whole(p.next_offset),
       lag: p.lag_records == null ? "–" : p.lag_records ? `${plural(p.lag_records, "record")}, ${seconds(p.lag_s)}` : "none",
       checkpoint: p.checkpoint_left ? `${plural(p.checkpoint_left, "offset")} ago` : p.checkpoint_age_s ? `${seconds(p.checkpoint_age_s)} ago` : "covers all",

@@ -1,0 +1,44 @@
+"""`npstream compare`: is the challenger better?"""
+
+from pathlib import Path
+
+import click
+
+from npstream.cli.options import json_option, load_settings, settings_options
+from npstream.cli.output import echo_json
+from npstream.cli.reading import opened, past_of
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  npstream compare --config config/kafka.yaml
+  npstream compare --config config/kafka.yaml --json
+
+\b
+Both models have decided the same events. Counted are those whose label has come, from the
+newest checkpoints: how often each gave an alarm, how often only one of them did, and
+McNemar's exact test of that. Without decisions of either's warm-up, and since the settings
+of one of them changed last. Reads only, beside running workers.
+Exit codes: 0 shown; 2 there is no challenger; 3 settings refused; 4 brokers; 5 unreadable state."""
+)
+@settings_options()
+@json_option
+def compare(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
+    """Compare the challenger with the champion on the same labelled events."""
+    settings = load_settings(config, assignments)
+
+    from npstream.cli.ranges import partitions_of
+    from npstream.errors import UsageError
+    from npstream.history.comparison import compared, comparison_json, comparison_text
+
+    with opened(settings) as (log, _):
+        partitions = partitions_of(log, settings.topic_names().events, ())
+        newest = [past_of(settings, log, partition).history.newest for partition in partitions]
+    found = [each for each in (compared(kept.snapshot) for kept in newest if kept is not None) if each is not None]
+    if not found:
+        raise UsageError(
+            f"group {settings.group!r} has no checkpoint with a challenger: say in `challenger` what is other, and "
+            "start a worker"
+        )
+    echo_json(comparison_json(found)) if as_json else click.echo(comparison_text(found))
