@@ -279,7 +279,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Lag in seconds", "Drives alerts and scaling.", ((gauge("npstream_lag_seconds"), BY_PARTITION),), "s"
             ),
             Panel(
-                "Lag in records", "Committed input not handled yet.", ((gauge("npstream_lag_records"), BY_PARTITION),)
+                "Lag in records",
+                "Committed input not handled yet, and labels not learned yet where they have a topic.",
+                (
+                    (gauge("npstream_lag_records"), BY_PARTITION),
+                    (gauge("npstream_label_lag_records"), f"{BY_PARTITION} labels"),
+                ),
             ),
             Panel(
                 "Partitions by phase",
