@@ -8,9 +8,9 @@ from tests.model.digest_of_run import RUNS, digest
 
 def main() -> None:
     """One line for the machine, one for each run, one for each compiled function."""
-    print("machine", platform.machine())
+    print("machine", platform.machine(), flush=True)
     for name in RUNS:
-        print("digest", name, digest(name))
+        print("digest", name, digest(name), flush=True)
     for name, instructions in fused.of_this_process():
         print("function", name, *instructions)
 
