@@ -138,6 +138,8 @@ class Settings(Section):
                 "challenger: not with labels.review, whose labels are weighted by the decisions that were published; "
                 "leave one of them out"
             )
+        if self.labels.corrections and self.challenger.params.tier_names != self.model.tier_names:
+            problems.append("challenger.tiers: with labels.corrections they have the names of model.tiers")
         if self.decisions.reasons and self.challenger.params.preset == "external":
             problems.append("challenger.preset: external sees no features; leave decisions.reasons out")
         if self.events.format == "f32" and other is not None and other.params.d != self.model.d:

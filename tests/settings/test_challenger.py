@@ -72,6 +72,10 @@ def test_the_dump_is_a_settings_file() -> None:
         (settings({"features": {"a": {"numbr": "x"}}}), "challenger.features.a: no kind given"),
         (settings({"features": ["a"], "d": 4}), "challenger.d: 4 given, 1 columns"),
         (settings({"D": 60}, labels={"review": 0.1}), "challenger: not with labels.review"),
+        (
+            settings({"tiers": {"block": 0.001, "review": 0.02}}, labels={"corrections": True}),
+            "challenger.tiers: with labels.corrections",
+        ),
         (settings({"preset": "external"}, decisions={"reasons": 2}), "challenger.preset: external sees no features"),
         (
             settings({"features": ["a"]}, events={**NAMED, "format": "f32"}),
