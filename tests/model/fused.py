@@ -46,6 +46,8 @@ def in_module(module: Any, machine: Any) -> list[str]:
     module = llvm.parse_bitcode(module.as_bitcode())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     text = str(module)
+    if "@llvm.x86." in text and not machine.triple.startswith("x86"):
+        raise ValueError("holds instructions of another processor, at which LLVM would end this process")
     found = [*_FLAGS.findall(text), *_INTRINSICS.findall(text)]
     return sorted({*found, *_INSTRUCTIONS.findall(machine.emit_assembly(module))})
 
