@@ -34,7 +34,7 @@ def monitor(config: Path, assignments: tuple[str, ...], host: str, port: int, as
     from npstream.cli.run import stop_on_signals
 
     watch = app.build_group_watch(settings)
-    watch.connect()  # what is wrong with a file or with settings is said here, not on the page
+    watch.connect()  # what is wrong with a file, the brokers or the settings is said here, not on the page
     if as_json:
         watch.look()
         echo_json(backend_of(settings).secrets().mask(watch.document()))

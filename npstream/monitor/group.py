@@ -100,17 +100,17 @@ class GroupWatch:
             wait_s = max(_LOOK_S, _DUTY * (self._clock() - started))
         self.close()
 
-    def connect(self) -> None:
-        """Open the clients, where they are not open. Raises what they raise."""
+    def connect(self) -> int:
+        """Open the clients, where they are not open; return how many partitions there are. Raises what they raise."""
         self._log = self._log or self._open_log()
         self._state = self._state or self._open_state()
+        return self._log.partitions(Channel.EVENTS)
 
     def look(self) -> None:
         """Look once at everything. Raises what the clients raise."""
-        self.connect()
-        assert self._log is not None
+        partitions = self.connect()
         assert self._state is not None
-        positions = self._state.all_committed(range(self._log.partitions(Channel.EVENTS)))
+        positions = self._state.all_committed(range(partitions))
         seen = {number: self._moved(number, position) for number, position in positions.items()}
         stale = {number: at.position for number, at in seen.items() if at.position is not None and self._is_stale(at)}
         identity = self._identity
