@@ -19,6 +19,9 @@ from tests.system.feed import Feed
 from tests.system.stream import interleaved, stream
 
 _READ_S = 2.0
+_SESSION_MS = 45_000
+"""As by default. When a coordinator is away for longer than a session, a static member's second request to join may
+overtake its first, and the brokers then take it for a twin of its own: the worker ends, for its supervisor to start."""
 """A worker that does not wait for an undecided transaction has read its place long before."""
 
 
@@ -121,13 +124,13 @@ def broker_restarts(cluster: Cluster, folder: Path, kills: Sequence[bool]) -> in
         for index, kill in enumerate(kills):
             cluster.restart(index, kill=kill)
 
-    return _through(cluster, folder, one_after_another)
+    return _through(cluster, folder, one_after_another, session_timeout_ms=_SESSION_MS)
 
 
-def _through(cluster: Cluster, folder: Path, fault: Callable[[list[WorkerProcess]], None]) -> int:
+def _through(cluster: Cluster, folder: Path, fault: Callable[[list[WorkerProcess]], None], **limits: int) -> int:
     """Two workers in the middle of work when something happens to the brokers, and to the end of it."""
     site = Site(cluster.bootstrap, folder, partitions=2, replication=cluster.size)
-    workers = [site.worker("a"), site.worker("b")]
+    workers = [site.worker("a", **limits), site.worker("b", **limits)]
     feed = Feed(cluster.bootstrap, site.topics.events, interleaved([stream(2500, 6, p) for p in range(2)]), 200)
     feed.allow(0.5)  # the rest only drips until the brokers are back
     try:
