@@ -8,6 +8,9 @@ import click
 from npstream.cli.options import json_option, load_settings, settings_options
 from npstream.cli.output import echo_json
 
+_LOOK_S = 1.0
+"""How often to look whether a signal came: the one it is handed to may be another thread, and this one sleeps on."""
+
 
 @click.command(
     epilog="""\b
@@ -49,6 +52,7 @@ def monitor(config: Path, assignments: tuple[str, ...], host: str, port: int, as
     page.start()  # before its address is printed
     click.echo(f"group {settings.group}: {page.url}   (stop with Ctrl-C)")
     try:
-        stop.wait()
+        while not stop.wait(_LOOK_S):
+            pass
     finally:
         page.stop()

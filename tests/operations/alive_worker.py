@@ -68,7 +68,8 @@ def main(path: Path, start_s: float, max_age_s: float, stuck_s: float, *, held: 
     dashboard.start()
     structlog.get_logger("npstream").info("starting", page=dashboard.url)
     if held:
-        GO_ON.wait()
+        while not GO_ON.wait(0.1):  # a signal that another thread is handed does not wake this one
+            pass
     warm_up(settings.partition_config())
     try:
         worker(settings, stop, dashboard.observer).run()
