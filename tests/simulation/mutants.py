@@ -85,7 +85,20 @@ _FAITHFUL = "needs events, snapshots or records that somebody has altered, and h
 _REFUSED = "needs records that the brokers refuse; `tests.worker` and `tests.kafka` have those"
 _ORPHANS = "leaves a record behind that nobody reads: no decision can show it, only a look at the topic"
 _TOOLS = "needs archived checkpoints, or the audit's report, which a schedule does not look at"
+_CHALLENGERS = "needs a challenger, which the simulated groups do not have"
+_LOGINS = "needs a login, which the simulated brokers do not ask for"
+_UNSEEN = "changes what decisions do not show; `tests.partition` compares it"
 OUT_OF_REACH = {
+    "resets_unknown_to_a_search": _TOOLS,
+    "challenger_not_restored": _CHALLENGERS,
+    "decisions_of_another_challenger": _CHALLENGERS,
+    "promotion_one_offset_late": _CHALLENGERS,
+    "promotion_forgets_what_was_published": _CHALLENGERS,
+    "login_as_it_was": _LOGINS,
+    "certificates_unseen": _LOGINS,
+    "history_by_wall_clock": _UNSEEN,
+    "history_without_its_warmup": _UNSEEN,
+    "reasons_forgotten": "needs decisions with reasons, which the simulated groups do not ask for",
     "archive_never_lets_go": _TOOLS,
     "archive_forgets_its_segments": _TOOLS,
     "archive_by_the_last_timestamp": _TOOLS,
