@@ -247,7 +247,9 @@ def test_many_decisions_have_the_bytes_of_each(found: list[tuple[Any, ...]], tau
     ]
     depth = (given[0] > 0).astype(np.int8)
     none = np.zeros((len(found), 0))  # no reasons: tests/codec/test_decisions.py has those
-    made = DecisionColumns(names, *given, depth, none.astype(np.int32), none, tau, "1:a", reviewed, 0.25)
+    made = DecisionColumns._make(
+        [names, *given, depth, none.astype(np.int32), none, tau, "1:a", reviewed, 0.25, (), ()]
+    )
 
     for schema in (None, 7):
         assert encode_decisions(made, schema) == [encode_decision(one, schema) for one in each]

@@ -44,7 +44,8 @@ def test_a_fused_multiply_add_is_found(machine: Any, vector: bool) -> None:
             x[i] = 3.0 * x[i] + y[i]
 
     # Pointers: counting an array's references is code of this machine's own, which no other one can be given.
-    numbers = numba.types.CPointer(numba.float64)
+    types: Any = numba.types
+    numbers = types.CPointer(numba.float64)
     njit: Any = numba.njit
     options = {"fastmath": {"contract"}, "no_cpython_wrapper": True}
     (only,) = njit([(numbers, numbers, numba.int64, numba.int64)], **options)(scaled).overloads.values()
