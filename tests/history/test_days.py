@@ -1,4 +1,4 @@
-"""Three days: a change of tau, a rollback, kills, then retention. What can be proven is, the rest is named."""
+"""Three days: a new tau, a rollback, a promotion, kills, then retention. What can be proven is, the rest is named."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,14 +16,15 @@ from tests.history.test_audit_coverage import causes, offsets, one, published_be
 DAY, DAYS = 300, 3
 """Events of a day, and days."""
 STEP_MS = 86_400_000 // DAY
-SECOND = {"model": {**SETTINGS["model"], "tau": 0.3}}
+SECOND = {**SETTINGS["model"], "tau": 0.3}
+PROMOTED = 2 * DAY + 120
 
 
-def send_day(made: Stage, day: int) -> None:
-    """One day's events."""
+def send_day(made: Stage, day: int, first: int = 0, end: int = DAY) -> None:
+    """One day's events, or some of them."""
     found = mixed(DAY, seed=day, first=day * DAY)
     made.send(
-        [replace(event, timestamp_ms=FIRST_MS + (day * DAY + i) * STEP_MS) for i, event in enumerate(found)],
+        [replace(found[i], timestamp_ms=FIRST_MS + (day * DAY + i) * STEP_MS) for i in range(first, end)],
         partition=0,
     )
 
@@ -35,10 +36,15 @@ def made(tmp_path: Path) -> Stage:
     send_day(found, 0)
     assert found.run(crashes=[4, 9, 17]).crashes == 3
     send_day(found, 1)
-    assert found.run(crashes=[3, 8], settings=SECOND).crashes == 2
+    found.configure(model=SECOND, challenger={"D": 12})
+    assert found.run(crashes=[3, 8]).crashes == 2
     assert tool(tmp_path, "rollback", "--to", "450", "--why", "wrong labels", "--execute").exit_code == 0
-    send_day(found, 2)
-    assert found.run(crashes=[2, 6, 12]).crashes == 3
+    send_day(found, 2, end=PROMOTED - 2 * DAY)
+    assert found.run(crashes=[2, 6]).crashes == 2
+    found.configure(model={**SECOND, "D": 12}, challenger=None)
+    assert tool(tmp_path, "promote", "--execute").exit_code == 0
+    send_day(found, 2, first=PROMOTED - 2 * DAY)
+    assert found.run(crashes=[4]).crashes == 1
     return found
 
 
@@ -52,7 +58,7 @@ def test_audit_reaches_back_to_the_archived_checkpoint_before_the_oldest_events(
     """All is covered at first; then what retention leaves without a checkpoint is a gap, up to a day and no more."""
     whole = tool(tmp_path, "audit", "--json")
     assert (whole.exit_code, one(whole)["complete"]) == (0, True)
-    assert one(whole)["changes"] == 2  # of tau, and by the rollback
+    assert one(whole)["changes"] == 3  # of tau, by the rollback, by the promotion
     assert one(whole)["superseded"][0]["reset"]["why"] == "wrong labels"
     first = archived(tmp_path)[0]
     assert DAY <= first < 450
@@ -116,6 +122,7 @@ def test_explain_and_rollback_reach_back_as_far(made: Stage, tmp_path: Path) -> 
 
     assert tool(tmp_path, "inspect", "--partition", "0", "--at", str(first)).exit_code == 0
     assert tool(tmp_path, "rollback", "--to", str(first + 10), "--execute").exit_code == 0
+    assert tool(tmp_path, "promote", "--execute").exit_code == 0  # the settings are those of after the promotion
     made.run()
     assert archived(tmp_path)[0] == first
     assert tool(tmp_path, "audit", "--from", str(first)).exit_code == 0
