@@ -143,6 +143,7 @@ class Schedule:
     workers: int
     static: bool
     labels: bool
+    corrections: bool
     batch_max: int
     checkpoint_every: int
     compact_every: int
@@ -150,6 +151,7 @@ class Schedule:
 
     def __str__(self) -> str:
         kind, labels = "static" if self.static else "dynamic", " with a labels topic" if self.labels else ""
+        labels += ", labels may be corrected" if self.corrections else ""
         head = (
             f"seed {self.seed}: {self.workers} {kind} workers on {self.partitions} partitions{labels}, batches of "
             f"{self.batch_max}, checkpoints every {self.checkpoint_every} events, compaction every "
@@ -174,6 +176,7 @@ def draw(seed: int) -> Schedule:
         workers=workers,
         static=random.random() < 0.6,
         labels=random.random() < 0.4,
+        corrections=random.random() < 0.5,
         batch_max=random.choice((3, 8, 20)),
         checkpoint_every=random.choice((5, 15, 40)),
         compact_every=random.choice((5, 20, 60)),

@@ -47,7 +47,7 @@ class Stage:
         self._state = SimulatedStateReader(self.cluster, self.topics, GROUP, self._plain)
         self._fed = 0
         self._labelled = Counter[int]()
-        small = LabelConfig(buffer_max=12, expire_events=40)
+        small = LabelConfig(buffer_max=12, expire_events=40, corrections=schedule.corrections)
         made = with_labels_topic if schedule.labels else config
         self.config: PartitionConfig = made(labels=small, dead_letter_cap=1.0)
 

@@ -14,6 +14,7 @@ def schedule(*actions: Action, workers: int = 2, labels: bool = False) -> Schedu
         workers=workers,
         static=True,
         labels=labels,
+        corrections=False,
         batch_max=3,
         checkpoint_every=5,
         compact_every=20,

@@ -68,6 +68,7 @@ ZOMBIE = Schedule(
     workers=2,
     static=True,
     labels=False,
+    corrections=False,
     batch_max=8,
     checkpoint_every=15,
     compact_every=60,

@@ -127,13 +127,15 @@ def _hash_order() -> None:
 
     from npstream.partition import keyed, pending
 
-    honest = keyed.slots_of
+    honest = keyed.append_all
 
-    def slots_of(entries: Any) -> Any:
-        slots = honest(entries)
-        return slots[np.argsort(entries.key[slots, 0])]
+    def append_all(entries: Any, keys: Any) -> Any:
+        order = np.argsort(keys[:, 0])
+        slots = np.empty(len(keys), np.int64)
+        slots[order] = honest(entries, keys[order])
+        return slots
 
-    _replace(slots_of, (pending, "slots_of"))
+    _replace(append_all, (pending, "append_all"))
 
 
 def _reasons_forgotten() -> None:
@@ -961,7 +963,7 @@ MUTANTS = {
         "assert",
     ),
     "hash_order": Mutant(
-        "waiting observations are saved in the order of their hashes, not of their arrival",
+        "waiting observations are restored in the order of their hashes, not of their arrival",
         _hash_order,
         "tests/partition/test_processor.py::test_a_snapshot_continues_as_if_nothing_had_happened",
         "assert",
