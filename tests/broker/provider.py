@@ -59,6 +59,10 @@ def local_jars() -> Path:
     return ensure_jars()
 
 
+_NEVER_KILLED = {"broker.session.timeout.ms": "60000"}
+"""Its own controller would give it up for a slow disk or core, and with it all that is under way."""
+
+
 def _from_docker(directory: Path, began: float) -> Iterator[Kafka]:
     broker = DockerKafka()
     try:
@@ -69,7 +73,7 @@ def _from_docker(directory: Path, began: float) -> Iterator[Kafka]:
 
 
 def _from_jars(directory: Path, began: float) -> Iterator[Kafka]:
-    broker = JarKafka(local_jars(), directory)
+    broker = JarKafka(local_jars(), directory, properties=_NEVER_KILLED)
     try:
         broker.start()
         yield Kafka(broker.bootstrap, f"jars, Kafka {VERSION}, log {broker.log}", monotonic() - began)
