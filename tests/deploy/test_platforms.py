@@ -86,7 +86,7 @@ def test_additions_are_where_they_belong() -> None:
 
 
 def test_the_workload_has_annotations_of_its_own() -> None:
-    """Tools that watch workloads are told by annotations of the workload, not of its pods."""
+    """Tools that watch workloads are addressed by annotations of the workload, not of its pods."""
     workload = chart.workload(chart.rendered("production"))
 
     assert workload["metadata"]["annotations"] == {"reloader.example.org/auto": "true"}

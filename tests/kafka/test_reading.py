@@ -46,7 +46,7 @@ class _Unknown(TopicPartition):
 
 
 class _KnowsNoPlace(Consumer):
-    """The library's consumer, which is told that no committed place can be named now."""
+    """The library's consumer, to which brokers cannot name a committed place at first."""
 
     def committed(self, partitions: list[TopicPartition], *_: Any, **__: Any) -> list[TopicPartition]:
         return [_Unknown(each.topic, each.partition) for each in partitions]
@@ -55,12 +55,12 @@ class _KnowsNoPlace(Consumer):
 class _JustMoved(AdminClient):
     """The library's client, to which a partition has just moved from one broker to another when it first asks."""
 
-    told = False
+    failed = False
 
     def list_offsets(self, *arguments: Any, **named: Any) -> Any:
-        if self.told:
+        if self.failed:
             return super().list_offsets(*arguments, **named)
-        self.told = True
+        self.failed = True
         refused = Future[Any]()
         refused.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)))
         return dict.fromkeys(arguments[0], refused)
