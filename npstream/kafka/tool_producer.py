@@ -14,13 +14,14 @@ from confluent_kafka import KafkaException, TopicPartition
 
 from npstream import failpoints
 from npstream.errors import Retryable
+from npstream.kafka.bounded import BoundedCaller
 from npstream.kafka.clients import Sink, new_producer
 from npstream.kafka.config import ClientSettings, KafkaConfig, producer_settings
 from npstream.kafka.connect import partition_count
 from npstream.kafka.errors import kafka_error, translate
 from npstream.records import Headers
 
-_SLICE_S = 1.0
+_SLICE_S, _CLOSE_S = 1.0, 2.0
 
 
 class ToolProducer:
@@ -32,6 +33,7 @@ class ToolProducer:
         # Below the group's own prefix, so that the right on its transactional ids covers this one.
         identity: ClientSettings = {"transactional.id": f"{config.group}.{purpose}"}
         self._producer: Any = new_producer(producer_settings(config) | identity, self.sink)
+        self._caller = BoundedCaller[None](purpose)
         self._began = 0.0
 
     def open(self, topic: str) -> int:
@@ -65,7 +67,9 @@ class ToolProducer:
     def send_offsets(self, offsets: Sequence[TopicPartition], metadata: Any) -> None:
         """Make a consumer's place part of the transaction."""
         failpoints.hit("before_send_offsets")
-        self._producer.send_offsets_to_transaction(list(offsets), metadata, self._left_s())
+        send, left_s = self._producer.send_offsets_to_transaction, self._left_s()
+        self._caller.start(lambda: send(list(offsets), metadata, left_s))
+        self._caller.wait(_SLICE_S, self._left_s)
         failpoints.hit("after_send_offsets")
 
     def commit(self) -> None:
@@ -90,4 +94,8 @@ class ToolProducer:
 
     def close(self) -> None:
         """Let go of the connection. Never raises."""
+        # On the caller's thread: a client must not go while a call is inside it.
+        self._caller.close(self._drop, _CLOSE_S)
+
+    def _drop(self) -> None:
         self._producer = None

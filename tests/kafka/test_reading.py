@@ -1,6 +1,7 @@
 """Readers beside the group, when brokers do not know everything at the moment, as after a change of leaders."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -9,12 +10,12 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from npstream.errors import Retryable
 from npstream.kafka import KafkaLog, clients
-from npstream.kafka.router import Router
+from npstream.kafka.router import Router, to_all
 from npstream.port import Ends
 from npstream.records import Channel, Record
 from tests.contracts.builders import events
@@ -50,6 +51,13 @@ class _KnowsNoPlace(Consumer):
 
     def committed(self, partitions: list[TopicPartition], *_: Any, **__: Any) -> list[TopicPartition]:
         return [_Unknown(each.topic, each.partition) for each in partitions]
+
+
+class _NeverTakesAPlace(Producer):
+    """The library's producer, whose group has lost its coordinator at the wrong moment."""
+
+    def send_offsets_to_transaction(self, *_: Any, **__: Any) -> None:
+        threading.Event().wait()
 
 
 class _JustMoved(AdminClient):
@@ -114,3 +122,26 @@ def test_a_router_that_does_not_know_its_place_does_not_begin_again(place: Kafka
         router = Router(routed.config(), place.topics.events, logging.getLogger("tests"))
     with closing(router), pytest.raises(Retryable, match="reading the place"):
         router.open()
+
+
+def test_a_router_whose_place_is_never_taken_ends(place: KafkaPlace) -> None:
+    """The client may forget the time it was given when a coordinator goes away; nobody may wait for it forever."""
+    routed = place.with_topics(replace(place.topics, labels=f"{place.topics.events}.labels")).create()
+    routed.log().append(Channel.EVENTS, 0, events(5))
+
+    with mock.patch.object(clients, "Producer", _NeverTakesAPlace):
+        router = Router(
+            replace(routed.config(), transaction_timeout_ms=2000), place.topics.events, logging.getLogger("tests")
+        )
+    with closing(router), pytest.raises(Retryable, match="did not end in time"):
+        _copy(router)
+    with closing(Router(routed.config(), place.topics.events, logging.getLogger("tests"))) as following:
+        _copy(following)
+
+    assert len(list(routed.log().read(Channel.LABELS, 0, 0, routed.log().ends(Channel.LABELS, 0).stable))) == 5
+
+
+def _copy(router: Router) -> None:
+    count, copied = router.open(), 0
+    while copied < 5:
+        copied += router.turn(to_all(count))
