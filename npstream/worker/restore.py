@@ -69,17 +69,23 @@ def restore(
     known = {p: position for p, position in committed.items() if isinstance(position, Position)}
     for partition, snapshot in committed_snapshots(state, log, origin.group, origin.topic, known):
         position = known[partition]
-        yield partition, or_corrupt(_restored, partition, snapshot, position, log, origin, label_topic_id)
+        yield partition, or_corrupt(_restored, partition, snapshot, position, state, log, origin, label_topic_id)
 
 
 def _restored(
     partition: int,
     found: Snapshot | StateCorrupt,
     position: Position,
+    state: StateReader,
     log: Log,
     origin: Origin,
     label_topic_id: str,
 ) -> Restored:
+    if isinstance(found, StateCorrupt) and state.committed(partition) != position:
+        raise Retryable(
+            f"{origin.topic}/{partition}: another worker has gone on with it while this one looked, and its older "
+            "checkpoint is gone: the session is restarted"
+        )
     snapshot = _older_snapshot(partition, log, origin, position, found) if isinstance(found, StateCorrupt) else found
     _check_algorithm(snapshot, position)
     processor = processor_of(snapshot, log.topic_id())
