@@ -89,7 +89,13 @@ def partitions_option(function: F) -> F:
 
 
 def reposition_options(function: F) -> F:
-    """`--partition`, `--why`, `--execute` and `--workers-are-gone`."""
+    """`--partition`, `--why`, and those of `execute_options`."""
+    function = click.option("--why", default="", help="Reason to remember with it.")(execute_options(function))
+    return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
+
+
+def execute_options(function: F) -> F:
+    """`--execute` and `--workers-are-gone`."""
     function = click.option(
         "--workers-are-gone",
         "gone",
@@ -97,9 +103,7 @@ def reposition_options(function: F) -> F:
         help="With --execute: do not wait until the group forgets stopped workers. One that runs after all loses its "
         "place, what it has not committed is decided again.",
     )(function)
-    function = click.option("--execute", is_flag=True, help="Do it; without, only say what would be done.")(function)
-    function = click.option("--why", default="", help="Reason to remember with it.")(function)
-    return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
+    return click.option("--execute", is_flag=True, help="Do it; without, only say what would be done.")(function)
 
 
 def load_settings(config: Path, assignments: tuple[str, ...]) -> "Settings":

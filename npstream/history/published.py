@@ -110,16 +110,23 @@ def _explaining(found: int, last: int, left: list[Reset]) -> Reset | None:
 
 
 def _bisect(log: Log, channel: Channel, partition: int, offset: int) -> int:
-    """A log offset below which nothing is for `offset` or a later event; good enough, not exact."""
-    ends = log.ends(channel, partition)
+    """A log offset below which nothing is for `offset` or a later event; good enough, not exact.
+
+    It is looked for where it would be if outputs were spread evenly over the events, and then by halves.
+    """
+    ends, events = log.ends(channel, partition), log.ends(Channel.EVENTS, partition)
     low, high = ends.begin, ends.stable
+    share = (offset - events.begin) / max(events.stable - events.begin, 1)
+    likely = low + round(share * (high - low))
+    guesses = [likely - _BISECT_FROM // 2, likely + _BISECT_FROM // 2]
     while offset > 0 and high - low > _BISECT_FROM:
-        middle = (low + high) // 2
-        record = next(log.read(channel, partition, middle, high), None)
+        guess = guesses.pop(0) if guesses else low
+        at = guess if low < guess < high else (low + high) // 2
+        record = next(log.read(channel, partition, at, high), None)
         if record is None or event_offset(record.headers) >= offset or event_offset(record.headers) < 0:
-            high = middle
+            high = at
         else:
-            low = middle
+            low = at
     return low
 
 

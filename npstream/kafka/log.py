@@ -46,6 +46,8 @@ class KafkaLog:
         self._sink = Sink(logger or logging.getLogger("npstream.kafka"))
         self._topic_ids: dict[Channel, str] = {}
         self._producer: Producer | None = None
+        self._reader: Consumer | None = None
+        self._closed = False
         self._admin: AdminClient = new_admin(common_settings(config), self._sink)
 
     def partitions(self, channel: Channel) -> int:
@@ -113,18 +115,35 @@ class KafkaLog:
     def _records(self, ranges: dict[Place, tuple[int, int]]) -> Iterator[tuple[Place, Record | StateCorrupt]]:
         if not ranges:
             return
-        consumer = new_consumer(reader_settings(self._config), self._sink)
+        # A new client takes 50 ms to find its first broker: the one of the read before is used again.
+        consumer, self._reader = self._reader or new_consumer(reader_settings(self._config), self._sink), None
+        unharmed = False
         try:
             # This also makes the client learn where the partitions are; otherwise its first read waits for a timer.
             for name in {self._names[channel] for channel, _ in ranges}:
                 partition_count(consumer, name, self._config, self._sink)
             consumer.assign([self._partition(place, each) for place, each in ranges.items()])
             yield from self._until_ends(consumer, ranges)
+            unharmed = True
+        except GeneratorExit:
+            unharmed = True  # whoever reads has seen enough
+            raise
         except KafkaException as error:
             where = self._partition(*next(iter(ranges.items())))
             raise translate(error, f"reading {where.topic}/{where.partition}", self._config) from error
         finally:
-            close_quietly("log-reader", consumer.close, _REQUEST_S)
+            self._put_back(consumer, unharmed)
+
+    def _put_back(self, consumer: Consumer, unharmed: bool) -> None:
+        """Keep one consumer for the next read; close others, and one that something has happened to."""
+        try:
+            if unharmed and self._reader is None and not self._closed:
+                consumer.unassign()
+                self._reader = consumer
+                return
+        except (KafkaException, RuntimeError):
+            pass  # it is of no use any more
+        close_quietly("log-reader", consumer.close, _REQUEST_S)
 
     def _until_ends(
         self, consumer: Consumer, ranges: Mapping[Place, tuple[int, int]]
@@ -203,6 +222,10 @@ class KafkaLog:
 
     def close(self) -> None:
         """Let go of connections. Never raises."""
+        self._closed = True
+        if self._reader is not None:
+            close_quietly("log-reader", self._reader.close, _REQUEST_S)
+            self._reader = None
         if self._producer is not None:
             close_quietly("log-writer", self._producer.close, _REQUEST_S)
             self._producer = None

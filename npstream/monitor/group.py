@@ -4,7 +4,6 @@ Positions and ends of the log are asked for every few seconds; the state of a pa
 is read when there is a newer snapshot of it. Nothing is written, and nobody is joined.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from npstream.errors import NpstreamError, StateCorrupt
 from npstream.model import Model
 from npstream.monitor.document import status_document
 from npstream.monitor.lag import Lag, LagWatch
+from npstream.monitor.rounds import Rounds
 from npstream.monitor.status import Identity, PartitionStatus, WorkerStatus
 from npstream.partition.reading import reading_of
 from npstream.port import Log, StateReader
@@ -64,8 +64,7 @@ class GroupWatch:
         self._log: Log | None = None
         self._state: StateReader | None = None
         self._lag = LagWatch(open_log, lambda: self.statuses, clock, wall)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="npstream-group", daemon=True)
+        self._rounds = Rounds("npstream-group", self.look, self.close, self._failed, clock, _pause_s)
         self.current = Look({})
 
     @property
@@ -75,30 +74,18 @@ class GroupWatch:
 
     def start(self) -> None:
         """Begin to look."""
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self, timeout_s: float) -> None:
         """Look no more; waits at most `timeout_s` for a look that has begun."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
+        self._rounds.stop(timeout_s)
 
-    def _run(self) -> None:
-        wait_s = 0.0
-        while not self._stop.wait(wait_s):
-            started = self._clock()
-            try:
-                self.look()
-            except NpstreamError as error:
-                self.current = replace(self.current, problem=str(error))
-                self.close()
-            except Exception:
-                # Whatever else it is, it must not end this thread: the page would show an old state forever.
-                structlog.get_logger("npstream.monitor").exception("group unknown")
-                self.current = replace(self.current, problem="the last look failed; the log of this command says why")
-                self.close()
-            wait_s = max(_LOOK_S, _DUTY * (self._clock() - started))
-        self.close()
+    def _failed(self, error: Exception) -> None:
+        problem = str(error)
+        if not isinstance(error, NpstreamError):
+            structlog.get_logger("npstream.monitor").error("group unknown", exc_info=error)
+            problem = "the last look failed; the log of this command says why"
+        self.current = replace(self.current, problem=problem)
 
     def connect(self) -> int:
         """Open the clients, where they are not open; return how many partitions there are. Raises what they raise."""
@@ -174,6 +161,10 @@ class GroupWatch:
                 client.close()
         self._log = self._state = None
         self._lag.disconnect()
+
+
+def _pause_s(took_s: float) -> float:
+    return max(_LOOK_S, _DUTY * took_s)
 
 
 def _at(status: PartitionStatus, position: Position) -> Any:

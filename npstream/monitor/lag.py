@@ -10,13 +10,13 @@ so its age is a bound, where it is a time at all: producers also send counters. 
 what lies beyond an end that was seen came after that look.
 """
 
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from npstream.errors import NpstreamError
+from npstream.monitor.rounds import Rounds
 from npstream.monitor.status import PartitionStatus
 from npstream.monitor.stuck import Stuck, StuckWatch
 from npstream.port import Ends, Log, Place
@@ -114,35 +114,22 @@ class LagWatch:
         self._stuck: Mapping[Place, Stuck] = {}
         self._seen: Mapping[int, _Seen] = {}
         self._log: Log | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="npstream-lag", daemon=True)
+        self._rounds = Rounds("npstream-lag", self.look, self.disconnect, self._failed, clock, _pause_s)
         self._logger = structlog.get_logger("npstream.monitor")
 
     def start(self) -> None:
         """Begin to ask."""
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self, timeout_s: float) -> None:
         """Ask no more; waits at most `timeout_s` for a request that is on its way."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
+        self._rounds.stop(timeout_s)
 
-    def _run(self) -> None:
-        wait_s = 0.0
-        while not self._stop.wait(wait_s):
-            started = self._clock()
-            try:
-                self.look()
-            except NpstreamError as error:
-                self._logger.warning("log ends unknown", cause=str(error))
-                self.disconnect()
-            except Exception:
-                # Whatever else it is, it must not end this thread: the lag would be unknown forever.
-                self._logger.exception("log ends unknown")
-                self.disconnect()
-            wait_s = min(max(INTERVAL_S, _DUTY * (self._clock() - started)), _INTERVAL_MAX_S)
-        self.disconnect()
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, NpstreamError):
+            self._logger.warning("log ends unknown", cause=str(error))
+        else:
+            self._logger.error("log ends unknown", exc_info=error)
 
     def look(self) -> None:
         """Ask once for the ends of every owned partition. Raises what the log raises."""
@@ -156,7 +143,7 @@ class LagWatch:
         ends = self._log.all_ends(places)
         seen = {}
         for partition, status in owned.items():
-            if self._stop.is_set():
+            if self._rounds.stopping:
                 return
             if status.reading is not None:
                 labels = self._look_at_labels(self._log, status, ends.get((Channel.LABELS, partition)))
@@ -237,6 +224,10 @@ class LagWatch:
             self._log = None
         if self._watch is not None:
             self._watch.forget()
+
+
+def _pause_s(took_s: float) -> float:
+    return min(max(INTERVAL_S, _DUTY * took_s), _INTERVAL_MAX_S)
 
 
 def _next_label(status: PartitionStatus) -> int | None:

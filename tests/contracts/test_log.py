@@ -1,5 +1,8 @@
 """Plain reading and writing, outside any group."""
 
+from itertools import islice
+from random import Random
+
 import pytest
 
 from npstream.errors import NpstreamError
@@ -70,6 +73,25 @@ def test_a_long_partition_is_read_whole(log: Log) -> None:
     log.append(Channel.EVENTS, 0, events(12_345))
 
     assert values(log, Channel.EVENTS, 0) == [value for _, value, _, _ in events(12_345)]
+
+
+def test_a_read_that_is_given_up_leaves_nothing_for_the_next_one(log: Log) -> None:
+    """Wherever it was left, and also while another one is going on."""
+    log.append(Channel.EVENTS, 0, events(3_000))
+    log.append(Channel.EVENTS, 1, events(3_000))
+    random = Random(5)
+    whole = log.read(Channel.EVENTS, 1, 0, 3_000)
+    offsets = [next(whole).offset for _ in range(3)]
+
+    for _ in range(60):
+        partition, begin = random.randrange(2), random.randrange(2_990)
+        end, taken = begin + random.randrange(1, 1_500), random.choice((1, 2, 10, 5_000))
+        reading = log.read(Channel.EVENTS, partition, begin, end)
+        read = [record.offset for record in islice(reading, taken)]
+        del reading
+        assert read == list(range(begin, min(end, 3_000, begin + taken)))
+
+    assert offsets + [record.offset for record in whole] == list(range(3_000))
 
 
 def test_a_reader_sees_committed_records_only_and_in_order(place: Place, log: Log) -> None:
