@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import structlog
 
 from npstream.bench.events import bench_config, bench_events
+from npstream.bench.memory import resident_bytes
 from npstream.bench.scratch import fill, make_topics, scatter, try_remove
 from npstream.errors import NpstreamError, Retryable
 from npstream.kafka import KafkaBroker, KafkaConfig, KafkaLog
@@ -174,14 +174,14 @@ class _Watch(Recorder):
 
 def _start(worker: Worker, watch: _Watch, ends: Mapping[int, int]) -> dict[str, Any]:
     """Until every partition has reached the end it had before."""
-    empty = _resident_bytes()
+    empty = resident_bytes()
     _until(worker, partial(watch.has_reached, ends))
     return {
         "restored_s": round(watch.restored_at - watch.assigned_at, 2),
         "restore_cpu_s": round(watch.restore_cpu_s, 2),
         "live_s": round(watch.live_at - watch.assigned_at, 2),
         "longest_silence_s": round(watch.silent_s, 2),
-        "kb_per_partition": round((_resident_bytes() - empty) / 1024 / len(ends)),
+        "kb_per_partition": round((resident_bytes() - empty) / 1024 / len(ends)),
     }
 
 
@@ -214,9 +214,3 @@ def _until(worker: Worker, reached: Callable[[], bool]) -> None:
     while not reached():
         if worker.turn() or time.monotonic() > deadline:
             raise Retryable("the worker's session was restarted, or came to no end: look at the brokers, measure again")
-
-
-def _resident_bytes() -> int:
-    """Memory of this process now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE")

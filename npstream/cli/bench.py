@@ -103,6 +103,27 @@ def snapshot(rounds: int, as_json: bool) -> None:
 @bench.command(
     epilog="""\b
 Example:
+  npstream bench waiting --observations 200000 --json
+
+\b
+Needs Linux. Exit codes: 0 measured; 2 wrong options."""
+)
+@click.option(
+    "--observations", type=click.IntRange(20_000), default=1_000_000, show_default=True, help="How many wait."
+)
+@click.option("--features", type=click.IntRange(1, 512), default=29, show_default=True, help="Numbers of each.")
+@json_option
+def waiting(observations: int, features: int, as_json: bool) -> None:
+    """What observations that wait for a label cost: memory, bytes of checkpoints per event, a restore."""
+    from npstream.bench.waiting import bench_waiting
+
+    row = bench_waiting(observations, features)
+    echo_json(row) if as_json else _print([row])
+
+
+@bench.command(
+    epilog="""\b
+Example:
   npstream bench reasons --json
 
 \b

@@ -2,8 +2,9 @@
 
 failover: every failpoint of three workers killed, every stop point held for three
   lengths (shorter than the session, between session and transaction, longer than
-  the transaction), brokers killed and restarted. Labels come with the events and
-  on a topic of their own, round by round; at least one round of each.
+  the transaction), brokers killed and restarted. Labels come with the events, on
+  a topic of their own, and there by way of a router which is killed as well; at
+  least one round of each, in turn.
 outage: every broker killed and away for a minute, while nobody restarts a worker.
 rolling: each broker in turn stopped and started again, then each in turn killed.
 
@@ -28,6 +29,8 @@ BROKER_FAULTS = (BrokerFault(0.3), BrokerFault(0.65))
 FAULTS_OF_THREE = (BrokerFault(0.2, 3.0), BrokerFault(0.4, kill=False), BrokerFault(0.55, 8.0), BrokerFault(0.75))
 """Two may not be away at the same time: it would be an outage, and take as long."""
 AWAY_S = 60.0
+ROUTED = "on that topic by way of a router"
+LABELS = ("with the events", "on a topic of their own", ROUTED)
 
 
 def main() -> int:
@@ -44,7 +47,7 @@ def main() -> int:
     folder = options.keep or Path(tempfile.mkdtemp(prefix="npstream-failover-"))
     until = monotonic() + 60 * options.minutes
     seed = options.seed
-    least = 2 if options.story == "failover" else 1
+    least = len(LABELS) if options.story == "failover" else 1
     try:
         while seed < options.seed + least or monotonic() < until:
             _round(options, seed, folder / f"seed-{seed}")
@@ -64,10 +67,10 @@ def _round(options: argparse.Namespace, seed: int, folder: Path) -> None:
         cluster.start()
         match options.story:
             case "failover":
-                apart = (seed - options.seed) % 2 == 1
-                print(
-                    run_failover(_failover(seed, options.events, cluster, apart), cluster, folder / "run"), flush=True
-                )
+                labels = LABELS[(seed - options.seed) % len(LABELS)]
+                print(f"seed {seed}: labels {labels}", flush=True)
+                result = run_failover(_failover(seed, options.events, cluster, labels), cluster, folder / "run")
+                print(result, flush=True)
             case "outage":
                 _show(seed, stories.outage(cluster, folder / "run", AWAY_S))
             case "rolling":
@@ -81,9 +84,16 @@ def _show(seed: int, equal: int) -> None:
     print(f"seed {seed}: {equal} records equal the oracle, no worker ended", flush=True)
 
 
-def _failover(seed: int, events: int, cluster: Cluster, label_topic: bool) -> Failover:
-    faults = BROKER_FAULTS if cluster.size == 1 else FAULTS_OF_THREE
-    return Failover(seed, events, holds_s=HOLDS_S, broker_faults=faults, label_topic=label_topic, timeout_s=2400.0)
+def _failover(seed: int, events: int, cluster: Cluster, labels: str) -> Failover:
+    return Failover(
+        seed,
+        events,
+        holds_s=HOLDS_S,
+        broker_faults=BROKER_FAULTS if cluster.size == 1 else FAULTS_OF_THREE,
+        label_topic=labels != LABELS[0],
+        router=labels == ROUTED,
+        timeout_s=2400.0,
+    )
 
 
 if __name__ == "__main__":

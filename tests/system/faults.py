@@ -12,9 +12,10 @@ STOP_POINTS = ("before_send_offsets", "after_send_offsets", "before_commit", "af
 
 _TRANSACTION = ("begin", *STOP_POINTS)
 """Points that each transaction passes once, so that their hits count transactions."""
+# Within what a worker is fed for each of its faults, or the feed is at its end before the fault.
 _HITS = {
     "after_poll": (20, 120),
-    "produce": (50, 1500),
+    "produce": (50, 500),
     "segment": (2, 40),
     "mid_snapshot": (2, 8),
     "after_flush": (2, 8),
