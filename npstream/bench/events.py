@@ -17,14 +17,14 @@ from npstream.registry.documents import DocumentReader
 
 Shape = Literal["compact", "mapped", "delayed", "avro", "f32"]
 """`compact`: {"id":…,"x":[…],"y":…}; `mapped`: names of their own, with spaces, read by a mapping; `delayed`: compact,
-the label in an event of its own some hundred events later; `avro`: mapped, with a schema; `f32`: raw numbers."""
+the label in an event of its own a thousand observations later; `avro`: mapped, with a schema; `f32`: raw numbers."""
 
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 D_FEATURES = 8
 D_HIDDEN = 100
 FIRST_MS = 1_700_000_000_000
-LABEL_LAG = 500
-"""Events of a partition between an observation and its label."""
+LABEL_LAG = 1_000
+"""Observations of a partition between one and its label."""
 
 _NAMES = ("amount", "velocity", "device_score", "account_age", "balance", "ratio", "distance", "attempts")
 

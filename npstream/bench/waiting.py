@@ -1,8 +1,10 @@
 """Very many observations that wait for their labels: memory, what checkpoints write, and how long a restore takes."""
 
+import os
+import tempfile
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import orjson
 
@@ -24,11 +26,11 @@ _PATTERN = 20_000
 
 
 class _Life:
-    """A partition with the newest record of each key of its checkpoint topic."""
+    """A partition, and the newest record of each key of its checkpoint topic: in a file, as on a broker."""
 
-    def __init__(self, machine: PartitionProcessor, keep: int) -> None:
-        self.machine, self._keep = machine, keep
-        self._records: dict[bytes, KeyValue] = {}
+    def __init__(self, machine: PartitionProcessor, keep: int, log: BinaryIO) -> None:
+        self.machine, self._keep, self._log = machine, keep, log
+        self._places: dict[bytes, tuple[int, int, int]] = {}
         self._end = self._first = self._checkpoints = 0
         self.written = 0
 
@@ -41,17 +43,24 @@ class _Life:
     def _append(self, share: Share) -> None:
         for key, value in (*share.segments, *share.chunks):
             self.written += len(key) + len(value or b"")
-            self._records.pop(key, None)
+            self._places.pop(key, None)
             if value is not None:
-                self._records[key] = KeyValue(self._end, key, value)
+                self._places[key] = self._end, self._log.tell(), self._log.write(value)
             self._end += 1
+
+    def _record(self, key: bytes) -> KeyValue:
+        offset, place, size = self._places[key]
+        self._log.seek(place)
+        record = KeyValue(offset, key, self._log.read(size))
+        self._log.seek(0, os.SEEK_END)
+        return record
 
     def restored(self) -> PartitionProcessor:
         """From the newest checkpoint, as a worker does when it has read the records."""
-        chunks = sorted(record for record in self._records.values() if record.offset >= self._first)
+        chunks = sorted(map(self._record, [key for key, place in self._places.items() if place[0] >= self._first]))
         snapshot, _ = snapshot_of(chunks)
         wanted = segment_keys(snapshot)
-        return processor_of(with_segments(snapshot, (self._records[key] for key in wanted if key in self._records)))
+        return processor_of(with_segments(snapshot, (self._record(key) for key in wanted if key in self._places)))
 
 
 def bench_waiting(observations: int = 1_000_000, d: int = 29, clock: Clock = time.perf_counter) -> dict[str, Any]:
@@ -63,7 +72,12 @@ def bench_waiting(observations: int = 1_000_000, d: int = 29, clock: Clock = tim
     config = PartitionConfig(
         params=Params(d=d), events=EventConfig(d=d), labels=LabelConfig(buffer_max=observations, expire_events=None)
     )
-    life = _Life(PartitionProcessor.cold(config, "npstream-bench", "events", 0, 0, None), Cadence().keep)
+    machine = PartitionProcessor.cold(config, "npstream-bench", "events", 0, 0, None)
+    with tempfile.TemporaryFile() as log:
+        return _measured(_Life(machine, Cadence().keep, cast(BinaryIO, log)), observations, d, clock)
+
+
+def _measured(life: _Life, observations: int, d: int, clock: Clock) -> dict[str, Any]:
     events = _events(2 * observations, d)
     life.machine.process(next(events))
     empty = resident_bytes()
