@@ -43,7 +43,8 @@ def partitions_of(log: Log, topic: str, chosen: Sequence[int]) -> list[int]:
     count = log.partitions(Channel.EVENTS)
     wrong = [p for p in chosen if not 0 <= p < count]
     if wrong:
-        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has partitions 0 to {count - 1}")
+        held = f"partitions 0 to {count - 1}" if count > 1 else "partition 0 only"
+        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has {held}")
     return list(chosen) or list(range(count))
 
 
@@ -61,7 +62,7 @@ def moment_ms(text: str) -> int:
     except ValueError:
         raise UsageError(f"{text!r} is neither an offset nor a timestamp such as 2026-05-01T00:00:00Z") from None
     if moment.tzinfo is None:
-        raise UsageError(f"{text!r} must name its time zone, for instance {text}Z for UTC")
+        raise UsageError(f"{text!r} must name its time zone, for instance {moment.isoformat()}Z for UTC")
     return int(moment.timestamp() * 1000)
 
 
