@@ -1,5 +1,6 @@
 """`npstream experiment`: the paper's study and the stream comparison, as commands."""
 
+import importlib
 import json
 import os
 import sys
@@ -95,22 +96,28 @@ def experiment() -> None:
     """
 
 
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """One pass over each stream, four classifiers, five target rates.
+def _stream_study(name: str, about: str) -> None:
+    """The command of a study of data sets as streams, `npstream.study.NAME`."""
 
-    \b
-    Example:
-      npstream experiment streams --data DATA --gates
-    """
-    from npstream.study import streams as module
-    from npstream.study.datasets import DatasetSource
+    @experiment.command(
+        name, help=f"{about}\n\n\b\nExample:\n  npstream experiment {name} --data DATA --gates", epilog=_EXITS
+    )
+    @common
+    @_sets
+    @_seeds
+    @_gates
+    def run(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+        from npstream.study.datasets import DatasetSource
 
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+        module = importlib.import_module(f"npstream.study.{name}")
+        study = module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick)
+        _run(options, study, gates)
+
+
+_stream_study("streams", "One pass over each stream, four classifiers, five target rates.")
+_stream_study("delays", "Labels late by 100, 1,000 and 5,000 events.")
+_stream_study("inputs", "Categories against one-hot columns, missing numbers against their mean.")
+_stream_study("tiers", "Two rates from one model, each beside a model of its own.")
 
 
 @experiment.command(epilog=_EXITS)
@@ -130,60 +137,6 @@ def stress(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     from npstream.study import stress as module
 
     _run(options, module.study(names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Labels late by 100, 1,000 and 5,000 events.
-
-    \b
-    Example:
-      npstream experiment delays --data DATA --gates
-    """
-    from npstream.study import delays as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def inputs(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Categories against one-hot columns, missing numbers against their mean.
-
-    \b
-    Example:
-      npstream experiment inputs --data DATA --gates
-    """
-    from npstream.study import inputs as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def tiers(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Two rates from one model, each beside a model of its own.
-
-    \b
-    Example:
-      npstream experiment tiers --data DATA --gates
-    """
-    from npstream.study import tiers as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
 @experiment.command(epilog=_EXITS)
