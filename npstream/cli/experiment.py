@@ -107,11 +107,7 @@ def _stream_study(name: str, about: str) -> None:
     @_seeds
     @_gates
     def run(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-        from npstream.study.datasets import DatasetSource
-
-        module = importlib.import_module(f"npstream.study.{name}")
-        study = module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick)
-        _run(options, study, gates)
+        _run(options, _study(name, options, names=sets, seeds=seeds), gates)
 
 
 _stream_study("streams", "One pass over each stream, four classifiers, five target rates.")
@@ -211,11 +207,7 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment banana --data DATA
     """
-    from npstream.study import banana as module
-    from npstream.study.datasets import DatasetSource
-
-    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
-    _run(options, study)
+    _run(options, _study("banana", options, names=sets, permutations=permutations))
 
 
 @experiment.command(epilog=_EXITS)
@@ -229,26 +221,24 @@ def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment large --data DATA --permutations 5
     """
-    from npstream.study import large as module
+    _run(options, _study("large", options, names=sets, permutations=permutations))
+
+
+def _study(module: str, options: Common, **own: Any) -> "Study":
+    """That of a module of `npstream.study`, on the data of the options."""
     from npstream.study.datasets import DatasetSource
 
-    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
-    _run(options, study)
+    study: Study = importlib.import_module(f"npstream.study.{module}").study(
+        DatasetSource(options.data), quick=options.quick, **own
+    )
+    return study
 
 
 def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> "Study":
     from npstream.study import protocol
-    from npstream.study import table as module
-    from npstream.study.datasets import DatasetSource
 
-    return module.study(
-        DatasetSource(options.data),
-        name=name,
-        names=sets,
-        permutations=permutations,
-        grid=protocol.PAPER_GRID if grid == "paper" else protocol.SMALL_GRID,
-        quick=options.quick,
-    )
+    values = protocol.PAPER_GRID if grid == "paper" else protocol.SMALL_GRID
+    return _study("table", options, name=name, names=sets, permutations=permutations, grid=values)
 
 
 def _run(options: Common, study: "Study", gates: bool = False) -> None:

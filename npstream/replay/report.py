@@ -18,7 +18,7 @@ from npstream.report.rates import Rates
 
 _HEADER = (
     *("run", "events", "alarms", "FPR", "95% interval", "rate/tau", "TPR", "NP-score"),
-    *("late labels", "held: warm-up", "budget", "digest"),
+    *("late labels", "withheld: warm-up", "by budget", "digest"),
 )
 _TIERS = ("tier", "tau", "alarms", "rate/tau", "FPR", "95% interval", "TPR", "NP-score")
 _ROC_TAUS, _ROC_POINTS = 10.0, 201
@@ -201,7 +201,7 @@ def to_html(runs: Sequence[Run], source: str) -> str:
     """One self-contained page."""
     overview = PageSection(
         heading="Comparison",
-        text=[f"{source}. {_READING}"],
+        text=[f"Events: {source}. {_READING}"],
         tables=[Table(header=_HEADER, rows=[_row(run) for run in runs]), *_tiers_compared(runs)],
         figures=_roc(runs),
     )
@@ -261,8 +261,12 @@ def _roc_of_rates(runs: Sequence[Run]) -> list[str]:
 
 def _details(run: Run) -> PageSection:
     result = run.result
-    rows = [[str(p.partition), str(p.tally.events), *_rates_cells(p.rates, run.tau)] for p in result.partitions]
-    rows.append(["all", str(sum(p.tally.events for p in result.partitions)), *_rates_cells(result.rates, run.tau)])
+    parts = [(str(p.partition), p.tally.events, p.tally.alarm_rate, p.rates) for p in result.partitions]
+    parts.append(("all", sum(p.tally.events for p in result.partitions), _alarm_rate(run), result.rates))
+    rows = [
+        [name, str(events), *_held(run, alarm_rate, rates, run.tau), *_rates_cells(rates, run.tau)]
+        for name, events, alarm_rate, rates in parts
+    ]
     quarters = [[f"quarter {i + 1}", *_rates_cells(q, run.tau)] for i, q in enumerate(result.quarters)]
     tiers = _tier_rows(run)
     return PageSection(
@@ -271,7 +275,7 @@ def _details(run: Run) -> PageSection:
         tables=[
             *([Table(header=_TIERS, rows=tiers)] if tiers else []),
             Table(header=("part", "FPR", "95% interval", "TPR", "NP-score"), rows=quarters),
-            Table(header=("partition", "events", "FPR", "95% interval", "TPR", "NP-score"), rows=rows),
+            Table(header=("partition", "events", *_TIERS[2:]), rows=rows),
         ],
         figures=curves(run),
     )
@@ -291,9 +295,9 @@ def curves(run: Run) -> list[str]:
         return [*tau, *band, *_lines([*shown, *whole], lambda sample: _share(*counted(sample)))]
 
     found = [
-        *([_curve("Alarm rate so far", "share of alarms", rate(_alarms))] if held is _alarms else []),
-        _curve("False-positive rate so far", "FPR", rate(_false_alarms)),
-        _curve("Detection rate so far", "TPR", _lines([*shown, *whole], lambda sample: sample.rates.tpr)),
+        *([_curve("Alarm rate so far", "share of alarms", rate(_alarms), low=0)] if held is _alarms else []),
+        _curve("False-positive rate so far", "FPR", rate(_false_alarms), low=0),
+        _curve("Detection rate so far", "TPR", _lines([*shown, *whole], lambda sample: sample.rates.tpr), low=0),
         _curve("Threshold", "score", _lines(shown, lambda sample: sample.threshold)),
         _curve("Multiplier gamma", "gamma", _lines(shown, lambda sample: sample.gamma)),
     ]
@@ -316,11 +320,15 @@ def _share(hits: int, of: int) -> float:
     return hits / of if of else math.nan
 
 
-def _curve(title: str, y_label: str, layers: Sequence[Layer]) -> str | None:
-    """None when there is nothing to draw: no label, no rate."""
-    if not any(math.isfinite(y) for layer in layers if isinstance(layer, Line) for y in layer.y):
+def _curve(title: str, y_label: str, layers: Sequence[Layer], low: float | None = None) -> str | None:
+    """None when there is nothing to draw: no label, no rate. Its axis begins at `low`, by default with the data."""
+    drawn = [y for layer in layers if isinstance(layer, Line) for y in layer.y if math.isfinite(y)]
+    if not drawn:
         return None
-    return svg(Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers))
+    asked = [layer.y for layer in layers if isinstance(layer, ReferenceLine) and layer.y is not None]
+    y_range = None if low is None else (low, 1.1 * max(*drawn, *asked) or 1.0)
+    figure = Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers, y_range=y_range)
+    return svg(figure)
 
 
 def _group(partitions: Sequence[Sequence[Sample]]) -> list[Sample]:

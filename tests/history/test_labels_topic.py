@@ -128,6 +128,16 @@ def test_settings_are_compared_along_the_recorded_merge(made: Stage, tmp_path: P
     assert (refused.exit_code, "labels.topic" in refused.stderr) == (2, True)
 
 
+def test_an_export_of_the_events_is_replayed_with_a_word_on_its_labels(made: Stage, tmp_path: Path) -> None:
+    """They are on the other topic: nothing is learned, and it is said why."""
+    path = str(tmp_path / "events.jsonl")
+    assert tool(tmp_path, "export", path).exit_code == 0
+    replayed = tool(tmp_path, "backtest", path)
+
+    assert "no labels" in replayed.stdout
+    assert "events.jsonl: without the labels of chargebacks" in replayed.stderr
+
+
 def test_explain_recomputes_a_decision_with_what_its_model_knew(made: Stage, tmp_path: Path) -> None:
     """It is the published one, byte for byte, also in the middle of a merge."""
     for offset in (1, 203, 204, 407, 599):

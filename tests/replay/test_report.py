@@ -200,6 +200,11 @@ def test_under_alarm_rate_the_target_is_drawn_where_it_is_held() -> None:
     for name, tier in document["tiers"].items():
         rate = tier["alarms"] / document["tally"]["decisions"]
         assert re.search(rf"{name} +{tier['tau']:g} +{rate:.2%} +{rate / tier['tau']:.2f} ", to_text([by_alarm]))
+    by_partition = re.search(
+        r"<th>NP-score</th></tr></thead><tbody>\n<tr><td>0</td>(.*?)</tr>", to_html([by_alarm], "data")
+    )
+    assert by_partition
+    assert f"<td>{document['alarm_rate']:.2%}</td>" in by_partition[1]
     assert "Alarm rate so far" not in {title(figure) for figure in figures(to_html([run()], "data"))}
 
 
