@@ -10,8 +10,8 @@ import click
 from npstream.cli.options import json_option
 from npstream.cli.output import echo_json
 
-Row = dict[str, Any]
-Measure = Callable[..., Row | list[Row]]
+BenchRow = dict[str, Any]
+Measure = Callable[..., BenchRow | list[BenchRow]]
 
 _MEASURED = "Exit codes: 0 measured; 2 wrong options."
 _ON_A_BROKER = """Makes topics and groups named npstream-bench-..., and removes them at the end.
@@ -66,7 +66,7 @@ def _measuring(example: str, notes: str = _MEASURED) -> Callable[[Measure], clic
 @_measuring("kernel")
 @click.option("--events", type=click.IntRange(1000), default=20_000, show_default=True, help="Events of one pass.")
 @json_option
-def kernel(events: int) -> list[Row]:
+def kernel(events: int) -> list[BenchRow]:
     """Events per second of the compiled kernel, beside the same algorithm in plain Python."""
     from npstream.bench.kernel import bench_kernel
 
@@ -77,7 +77,7 @@ def kernel(events: int) -> list[Row]:
 @click.option("--batch", type=click.IntRange(100), default=2_000, show_default=True, help="Events of one batch.")
 @_rounds(50)
 @json_option
-def decode(batch: int, rounds: int) -> list[Row]:
+def decode(batch: int, rounds: int) -> list[BenchRow]:
     """Microseconds per event of the JSON decoder, with 1% odd events, and beside orjson on the same bytes."""
     from npstream.bench.decoding import bench_decode
 
@@ -87,7 +87,7 @@ def decode(batch: int, rounds: int) -> list[Row]:
 @_measuring("challenger")
 @_rounds(30)
 @json_option
-def challenger(rounds: int) -> list[Row]:
+def challenger(rounds: int) -> list[BenchRow]:
     """Microseconds per event of a processor with a challenger, beside the same without one."""
     from npstream.bench.challenger import bench_challenger
 
@@ -97,7 +97,7 @@ def challenger(rounds: int) -> list[Row]:
 @_measuring("snapshot")
 @_rounds(100)
 @json_option
-def snapshot(rounds: int) -> list[Row]:
+def snapshot(rounds: int) -> list[BenchRow]:
     """Bytes of a partition's state, and microseconds to save and to restore it, without broker and disk."""
     from npstream.bench.snapshots import bench_snapshots
 
@@ -110,7 +110,7 @@ def snapshot(rounds: int) -> list[Row]:
 )
 @click.option("--features", type=click.IntRange(1, 512), default=29, show_default=True, help="Numbers of each.")
 @json_option
-def waiting(observations: int, features: int) -> Row:
+def waiting(observations: int, features: int) -> BenchRow:
     """What observations that wait for a label cost: memory, bytes of checkpoints per event, a restore."""
     from npstream.bench.waiting import bench_waiting
 
@@ -121,7 +121,7 @@ def waiting(observations: int, features: int) -> Row:
 @click.option("--events", type=click.IntRange(1000), default=50_000, show_default=True, help="Events of one round.")
 @_rounds(5, "the best of each batch")
 @json_option
-def reasons(events: int, rounds: int) -> Row:
+def reasons(events: int, rounds: int) -> BenchRow:
     """What `decisions.reasons: 3` costs when 1% of the events are alarms."""
     from npstream.bench.reasons import bench_reasons
 
@@ -171,7 +171,7 @@ def pipeline(
 @_kafka
 @click.option("--count", type=click.IntRange(1), default=300, show_default=True, help="Partitions of each topic.")
 @json_option
-def partitions(bootstrap: str, count: int) -> Row:
+def partitions(bootstrap: str, count: int) -> BenchRow:
     """One worker with many partitions: seconds until all are restored after a crash, memory, and the cost of a turn."""
     from npstream.bench.partitions import PartitionsBench, bench_partitions
 
@@ -182,14 +182,14 @@ def partitions(bootstrap: str, count: int) -> Row:
 @_kafka
 @click.option("--events", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Events of the topic.")
 @json_option
-def explain(bootstrap: str, events: int) -> Row:
+def explain(bootstrap: str, events: int) -> BenchRow:
     """Seconds that `npstream explain --id` takes on a large topic, and with a time range of a minute."""
     from npstream.bench.explaining import ExplainBench, bench_explain
 
     return bench_explain(ExplainBench(bootstrap, events), lambda line: click.echo(line, err=True))
 
 
-def _print(rows: list[Row]) -> None:
+def _print(rows: list[BenchRow]) -> None:
     from npstream.report.page import text_table
 
     click.echo(text_table(list(rows[0]), [[f"{value}" for value in row.values()] for row in rows]))
