@@ -43,7 +43,7 @@ function updateTiles(s, known, at) {
       : tile(held.name, percent(window.value), {wide: true, pill: verdict(window, tau), gauge: [window, tau],
         lines: [`target ${taus.map(percent).join(", ")}${window.of ? `; 95% interval ${interval(window)}` : ""}`, window.of ? `last ${whole(window.of)} ${held.what}` : "", since(lifetime), warming.length && `${warming.length} of ${plural(known.length, "partition")} warming up`]}),
     tile("Detection rate", percent(detection.value), {lines: [detection.of ? `last ${whole(detection.of)} targets` : cold ? "counted after the warm-up" : "no labelled targets yet", detected.of ? `${percent(detected.value)} since warm-up` : ""]}),
-    tile("Alarms a day", perDay.length ? compact(perDay.reduce((n, p) => n + p.alarms_per_day, 0)) : "–", {lines: [`${whole(sum(p => p.alarms))} in all${perDay.length ? "" : "; known after an hour"}`, budget ? `${whole(budget)} withheld by the budget` : ""]}),
+    tile("Alarms a day", perDay.length ? compact(perDay.reduce((n, p) => n + p.alarms_per_day, 0)) : "–", {lines: [`${whole(sum(p => p.alarms))} in all`, perDay.length ? "" : "a rate after an hour of events", budget ? `${whole(budget)} withheld by the budget` : ""]}),
     tile("Events/s", perSecond(speed(samples, at, sum(p => p.events))), {lines: [`${whole(sum(p => p.events))} in all`, sum(p => p.dead_letters) ? plural(sum(p => p.dead_letters), "dead letter") : ""]}),
     tile("Lag", lags.length ? compact(lag) : "–", {lines: [!lags.length ? "not known yet" : lag ? `records, up to ${seconds(Math.max(...lags.map(p => p.lag_s)))}` : "nothing waits", behind.length ? (labelsBehind ? `labels: ${plural(labelsBehind, "record")} behind` : "labels: none behind") : ""]}),
   );
