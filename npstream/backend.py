@@ -209,7 +209,8 @@ class EmbeddedBackend:
 
     def open_router(self, source: str) -> Router:
         raise UsageError(
-            "route-labels copies between topics of a Kafka cluster: write labels to the embedded log itself"
+            "route-labels copies between topics of a Kafka cluster; for an embedded log give labels as a file to "
+            "`npstream label`"
         )
 
     def open_labelling(self) -> Labelling:

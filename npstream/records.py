@@ -301,10 +301,11 @@ class Pairs(NamedTuple):
 class ChallengerRates(NamedTuple):
     """What the decisions of a challenger came to, which nobody saw, and how they compare with the published ones.
 
-    It met its first event at offset `began`.
+    It met its first event at offset `began`, and holds `tau` by its own `control`.
     """
 
     tau: float
+    control: str
     began: int
     alarm_rate: Spans = Spans()
     fpr: Spans = Spans()

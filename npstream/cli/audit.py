@@ -31,8 +31,8 @@ Recomputes every decision and dead letter from the events, starting at a kept ch
 or at the beginning, through every change of settings, and compares key, value, headers
 and timestamp. Says for each partition what is published, what of it can be recomputed,
 and why not more. Reads only, beside running workers.
-Exit codes: 0 all reproduced bit for bit; 1 a difference, the first is shown, or some of
-what is published cannot be recomputed (with --allow-partial: all of it cannot);
+Exit codes: 0 all reproduced bit for bit; 1 a difference, the first is shown, or something
+published cannot be recomputed (with --allow-partial only when nothing can be);
 2 nothing was decided in the range; 3 settings refused; 4 brokers; 5 stored records are damaged."""
 )
 @settings_options()

@@ -1,7 +1,7 @@
 """`npstream backtest`: replay a file or a range of the events topic, with other settings side by side."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from npstream.cli.options import (
 )
 from npstream.cli.output import check_writable, compile_kernel, echo_json, progress, write_file
 from npstream.cli.replaying import EventInput, history
-from npstream.errors import SettingsError, plural
+from npstream.errors import SettingsError, UsageError, plural
 
 if TYPE_CHECKING:
     from npstream.model import Model
@@ -85,6 +85,8 @@ def backtest(
         check_writable(report / "report.html")
     past = history(file, label, begin, end, only, partitions, delay)
     wanted = _all_settings(past, configs, assignments)
+    if as_decided and (past.file is not None or all(settings.labels.topic is None for _, settings in wanted)):
+        raise UsageError("--as-decided follows decisions on a topic whose labels have one of their own (labels.topic)")
     if plan:
         _print_plan(past, wanted, as_json)
         return
@@ -135,17 +137,14 @@ def _run(
 
 
 def _as_decided(source: "Source", settings: "Settings") -> "Source":
-    """The source, its labels merged as the decisions record it. Raises `UsageError` where labels have no topic."""
-    from dataclasses import replace
-
-    from npstream.errors import UsageError
+    """The source, its labels merged as the decisions record it, where they have a topic."""
     from npstream.history.merges import RecordedMerges
     from npstream.replay.source import TopicSource
     from npstream.state import kept_history
 
     topic = settings.labels.topic
     if not isinstance(source, TopicSource) or topic is None:
-        raise UsageError("--as-decided follows decisions on a topic whose labels have one of their own (labels.topic)")
+        return source
 
     def merger(partition: int) -> "Merger":
         resets = kept_history(source.log, settings.group, source.topic, partition).resets

@@ -1,12 +1,34 @@
 """`npstream bench`: how fast is this machine?"""
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
 
 from npstream.cli.options import json_option
 from npstream.cli.output import echo_json
+
+BenchRow = dict[str, Any]
+Measure = Callable[..., BenchRow | list[BenchRow]]
+
+_MEASURED = "Exit codes: 0 measured; 2 wrong options."
+_ON_A_BROKER = """Makes topics and groups named npstream-bench-..., and removes them at the end.
+Exit codes: 0 measured; 4 brokers out of reach, or a run failed."""
+
+
+def _epilog(example: str, notes: str) -> str:
+    return f"\b\nExample:\n  npstream bench {example} --json\n\n\b\n{notes}"
+
+
+def _rounds(default: int, counts: str = "the best one counts") -> Callable[[Measure], Measure]:
+    return click.option(
+        "--rounds", type=click.IntRange(1), default=default, show_default=True, help=f"Rounds; {counts}."
+    )
+
+
+_kafka = click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,132 +46,90 @@ def bench() -> None:
     """
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench kernel --json
+def _measuring(example: str, notes: str = _MEASURED) -> Callable[[Measure], click.Command]:
+    """A command that prints the row, or the rows, that its function returns: as a table, or with `--json`."""
 
-\b
-Exit codes: 0 measured; 2 wrong options."""
-)
+    def decorate(measure: Measure) -> click.Command:
+        @wraps(measure)
+        def command(*, as_json: bool, **options: Any) -> None:
+            found = measure(**options)
+            if as_json:
+                echo_json(found)
+            else:
+                _print(found if isinstance(found, list) else [found])
+
+        return bench.command(epilog=_epilog(example, notes))(command)
+
+    return decorate
+
+
+@_measuring("kernel")
 @click.option("--events", type=click.IntRange(1000), default=20_000, show_default=True, help="Events of one pass.")
 @json_option
-def kernel(events: int, as_json: bool) -> None:
+def kernel(events: int) -> list[BenchRow]:
     """Events per second of the compiled kernel, beside the same algorithm in plain Python."""
     from npstream.bench.kernel import bench_kernel
 
-    rows = bench_kernel(events=events)
-    if as_json:
-        echo_json(rows)
-    else:
-        _print(rows)
+    return bench_kernel(events=events)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench decode --json
-
-\b
-Exit codes: 0 measured; 2 wrong options."""
-)
+@_measuring("decode")
 @click.option("--batch", type=click.IntRange(100), default=2_000, show_default=True, help="Events of one batch.")
-@click.option("--rounds", type=click.IntRange(1), default=50, show_default=True, help="Rounds; the best one counts.")
+@_rounds(50)
 @json_option
-def decode(batch: int, rounds: int, as_json: bool) -> None:
+def decode(batch: int, rounds: int) -> list[BenchRow]:
     """Microseconds per event of the JSON decoder, with 1% odd events, and beside orjson on the same bytes."""
     from npstream.bench.decoding import bench_decode
 
-    rows = bench_decode(batch=batch, rounds=rounds)
-    echo_json(rows) if as_json else _print(rows)
+    return bench_decode(batch=batch, rounds=rounds)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench challenger --json
-
-\b
-Exit codes: 0 measured; 2 wrong options."""
-)
-@click.option("--rounds", type=click.IntRange(1), default=30, show_default=True, help="Rounds; the best one counts.")
+@_measuring("challenger")
+@_rounds(30)
 @json_option
-def challenger(rounds: int, as_json: bool) -> None:
+def challenger(rounds: int) -> list[BenchRow]:
     """Microseconds per event of a processor with a challenger, beside the same without one."""
     from npstream.bench.challenger import bench_challenger
 
-    rows = bench_challenger(rounds=rounds)
-    echo_json(rows) if as_json else _print(rows)
+    return bench_challenger(rounds=rounds)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench snapshot --json
-
-\b
-Exit codes: 0 measured; 2 wrong options."""
-)
-@click.option("--rounds", type=click.IntRange(1), default=100, show_default=True, help="Rounds; the best one counts.")
+@_measuring("snapshot")
+@_rounds(100)
 @json_option
-def snapshot(rounds: int, as_json: bool) -> None:
+def snapshot(rounds: int) -> list[BenchRow]:
     """Bytes of a partition's state, and microseconds to save and to restore it, without broker and disk."""
     from npstream.bench.snapshots import bench_snapshots
 
-    rows = bench_snapshots(rounds=rounds)
-    echo_json(rows) if as_json else _print(rows)
+    return bench_snapshots(rounds=rounds)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench waiting --observations 200000 --json
-
-\b
-Needs Linux. Exit codes: 0 measured; 2 wrong options."""
-)
+@_measuring("waiting --observations 200000", f"Needs Linux. {_MEASURED}")
 @click.option(
     "--observations", type=click.IntRange(20_000), default=1_000_000, show_default=True, help="How many wait."
 )
 @click.option("--features", type=click.IntRange(1, 512), default=29, show_default=True, help="Numbers of each.")
 @json_option
-def waiting(observations: int, features: int, as_json: bool) -> None:
+def waiting(observations: int, features: int) -> BenchRow:
     """What observations that wait for a label cost: memory, bytes of checkpoints per event, a restore."""
     from npstream.bench.waiting import bench_waiting
 
-    row = bench_waiting(observations, features)
-    echo_json(row) if as_json else _print([row])
+    return bench_waiting(observations, features)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench reasons --json
-
-\b
-Exit codes: 0 measured; 2 wrong options."""
-)
+@_measuring("reasons")
 @click.option("--events", type=click.IntRange(1000), default=50_000, show_default=True, help="Events of one round.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds; the best of each batch.")
+@_rounds(5, "the best of each batch")
 @json_option
-def reasons(events: int, rounds: int, as_json: bool) -> None:
+def reasons(events: int, rounds: int) -> BenchRow:
     """What `decisions.reasons: 3` costs when 1% of the events are alarms."""
     from npstream.bench.reasons import bench_reasons
 
-    row = bench_reasons(events=events, rounds=rounds)
-    echo_json(row) if as_json else _print([row])
+    return bench_reasons(events=events, rounds=rounds)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench pipeline --kafka localhost:9092 --json
-
-\b
-Makes topics and groups named npstream-bench-..., and removes them at the end.
-Exit codes: 0 measured; 4 brokers out of reach, or a loop failed."""
-)
-@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@bench.command(epilog=_epilog("pipeline --kafka localhost:9092", _ON_A_BROKER))
+@_kafka
 @click.option("--events", type=click.IntRange(2000), default=400_000, show_default=True, help="Events of one run.")
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Runs of each loop; medians count.")
 @click.option("--partitions", type=click.IntRange(1), default=4, show_default=True, help="Partitions of each topic.")
@@ -187,47 +167,29 @@ def pipeline(
         _print(stages)
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench partitions --kafka localhost:9092 --count 300 --json
-
-\b
-Makes topics and a group named npstream-bench-..., and removes them at the end. Needs Linux.
-Exit codes: 0 measured; 4 brokers out of reach, or a worker failed."""
-)
-@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@_measuring("partitions --kafka localhost:9092 --count 300", f"Needs Linux. {_ON_A_BROKER}")
+@_kafka
 @click.option("--count", type=click.IntRange(1), default=300, show_default=True, help="Partitions of each topic.")
 @json_option
-def partitions(bootstrap: str, count: int, as_json: bool) -> None:
+def partitions(bootstrap: str, count: int) -> BenchRow:
     """One worker with many partitions: seconds until all are restored after a crash, memory, and the cost of a turn."""
     from npstream.bench.partitions import PartitionsBench, bench_partitions
 
-    row = bench_partitions(PartitionsBench(bootstrap, count))
-    echo_json(row) if as_json else _print([row])
+    return bench_partitions(PartitionsBench(bootstrap, count))
 
 
-@bench.command(
-    epilog="""\b
-Example:
-  npstream bench explain --kafka localhost:9092 --json
-
-\b
-Makes topics and a group named npstream-bench-..., and removes them at the end.
-Exit codes: 0 measured; 4 brokers out of reach, or a worker failed."""
-)
-@click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", help="Broker to measure on, host:port.")
+@_measuring("explain --kafka localhost:9092", _ON_A_BROKER)
+@_kafka
 @click.option("--events", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Events of the topic.")
 @json_option
-def explain(bootstrap: str, events: int, as_json: bool) -> None:
+def explain(bootstrap: str, events: int) -> BenchRow:
     """Seconds that `npstream explain --id` takes on a large topic, and with a time range of a minute."""
     from npstream.bench.explaining import ExplainBench, bench_explain
 
-    row = bench_explain(ExplainBench(bootstrap, events), lambda line: click.echo(line, err=True))
-    echo_json(row) if as_json else _print([row])
+    return bench_explain(ExplainBench(bootstrap, events), lambda line: click.echo(line, err=True))
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print(rows: list[BenchRow]) -> None:
     from npstream.report.page import text_table
 
     click.echo(text_table(list(rows[0]), [[f"{value}" for value in row.values()] for row in rows]))

@@ -16,10 +16,12 @@ Examples:
   npstream compare --config config/kafka.yaml --json
 
 \b
-Both models have decided the same events. Counted are those whose label has come, from the
-newest checkpoints: how often each gave an alarm, how often only one of them did, and
-McNemar's exact test of that. Without decisions of either's warm-up, and since the settings
-of one of them changed last. Reads only, beside running workers.
+The champion is the model whose decisions are published (`model` in the settings), the
+challenger decides and learns beside it (`challenger`). Of the events whose label has come
+it is counted, from the newest checkpoints, how often each gave an alarm and how often only
+one of them did, with McNemar's exact test: below p = 0.05 the difference is more than
+chance. Decisions of either's warm-up do not count; a change of settings of one of them
+starts the count over. Reads only, beside running workers. Next: npstream promote.
 Exit codes: 0 shown; 2 there is no challenger; 3 settings refused; 4 brokers; 5 unreadable state."""
 )
 @settings_options()
@@ -38,7 +40,7 @@ def compare(config: Path, assignments: tuple[str, ...], as_json: bool) -> None:
     found = [each for each in (compared(kept.snapshot) for kept in newest if kept is not None) if each is not None]
     if not found:
         raise UsageError(
-            f"group {settings.group!r} has no checkpoint with a challenger: say in `challenger` what is other, and "
-            "start a worker"
+            f"group {settings.group!r} has no checkpoint with a challenger: name in `challenger` what is other than "
+            "in `model`, for instance D: 200, and start a worker"
         )
     echo_json(comparison_json(found)) if as_json else click.echo(comparison_text(found))

@@ -168,7 +168,7 @@ def _opened(
     settings: "Settings", only: tuple[int, ...], reasons: tuple[str, ...], begin: str | None, end: str | None
 ) -> Iterator[tuple["Log", "DeadLetterFilter"]]:
     from npstream.backend import backend_of
-    from npstream.cli.ranges import moment_ms, partitions_of
+    from npstream.cli.ranges import NEITHER, moment_ms, partitions_of
     from npstream.codec.decoder import REASONS
     from npstream.history.dead_letters import DeadLetterFilter
 
@@ -178,7 +178,7 @@ def _opened(
     bounds: dict[str, int] = {}
     for name, text in (("first", begin), ("end", end)):
         if text is not None:
-            bounds |= {f"{name}_offset": int(text)} if text.isdecimal() else {f"{name}_ms": moment_ms(text)}
+            bounds |= {f"{name}_offset": int(text)} if text.isdecimal() else {f"{name}_ms": moment_ms(text, NEITHER)}
     with closing(backend_of(settings).open_log()) as log:
         if only:
             partitions_of(log, settings.topic_names().events, only)

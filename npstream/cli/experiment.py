@@ -1,5 +1,6 @@
 """`npstream experiment`: the paper's study and the stream comparison, as commands."""
 
+import importlib
 import json
 import os
 import sys
@@ -95,22 +96,24 @@ def experiment() -> None:
     """
 
 
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def streams(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """One pass over each stream, four classifiers, five target rates.
+def _stream_study(name: str, about: str) -> None:
+    """The command of a study of data sets as streams, `npstream.study.NAME`."""
 
-    \b
-    Example:
-      npstream experiment streams --data DATA --gates
-    """
-    from npstream.study import streams as module
-    from npstream.study.datasets import DatasetSource
+    @experiment.command(
+        name, help=f"{about}\n\n\b\nExample:\n  npstream experiment {name} --data DATA --gates", epilog=_EXITS
+    )
+    @common
+    @_sets
+    @_seeds
+    @_gates
+    def run(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
+        _run(options, _study(name, options, names=sets, seeds=seeds), gates)
 
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
+
+_stream_study("streams", "One pass over each stream, four classifiers, five target rates.")
+_stream_study("delays", "Labels late by 100, 1,000 and 5,000 events.")
+_stream_study("inputs", "Categories against one-hot columns, missing numbers against their mean.")
+_stream_study("tiers", "Two rates from one model, each beside a model of its own.")
 
 
 @experiment.command(epilog=_EXITS)
@@ -130,60 +133,6 @@ def stress(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> N
     from npstream.study import stress as module
 
     _run(options, module.study(names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def delays(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Labels late by 100, 1,000 and 5,000 events.
-
-    \b
-    Example:
-      npstream experiment delays --data DATA --gates
-    """
-    from npstream.study import delays as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def inputs(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Categories against one-hot columns, missing numbers against their mean.
-
-    \b
-    Example:
-      npstream experiment inputs --data DATA --gates
-    """
-    from npstream.study import inputs as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
-
-
-@experiment.command(epilog=_EXITS)
-@common
-@_sets
-@_seeds
-@_gates
-def tiers(options: Common, sets: tuple[str, ...], seeds: int, gates: bool) -> None:
-    """Two rates from one model, each beside a model of its own.
-
-    \b
-    Example:
-      npstream experiment tiers --data DATA --gates
-    """
-    from npstream.study import tiers as module
-    from npstream.study.datasets import DatasetSource
-
-    _run(options, module.study(DatasetSource(options.data), names=sets, seeds=seeds, quick=options.quick), gates)
 
 
 @experiment.command(epilog=_EXITS)
@@ -258,11 +207,7 @@ def banana(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment banana --data DATA
     """
-    from npstream.study import banana as module
-    from npstream.study.datasets import DatasetSource
-
-    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
-    _run(options, study)
+    _run(options, _study("banana", options, names=sets, permutations=permutations))
 
 
 @experiment.command(epilog=_EXITS)
@@ -276,26 +221,24 @@ def large(options: Common, sets: tuple[str, ...], permutations: int) -> None:
     Example:
       npstream experiment large --data DATA --permutations 5
     """
-    from npstream.study import large as module
+    _run(options, _study("large", options, names=sets, permutations=permutations))
+
+
+def _study(module: str, options: Common, **own: Any) -> "Study":
+    """That of a module of `npstream.study`, on the data of the options."""
     from npstream.study.datasets import DatasetSource
 
-    study = module.study(DatasetSource(options.data), names=sets, permutations=permutations, quick=options.quick)
-    _run(options, study)
+    study: Study = importlib.import_module(f"npstream.study.{module}").study(
+        DatasetSource(options.data), quick=options.quick, **own
+    )
+    return study
 
 
 def _paper_study(name: str, options: Common, sets: tuple[str, ...], permutations: int, grid: str) -> "Study":
     from npstream.study import protocol
-    from npstream.study import table as module
-    from npstream.study.datasets import DatasetSource
 
-    return module.study(
-        DatasetSource(options.data),
-        name=name,
-        names=sets,
-        permutations=permutations,
-        grid=protocol.PAPER_GRID if grid == "paper" else protocol.SMALL_GRID,
-        quick=options.quick,
-    )
+    values = protocol.PAPER_GRID if grid == "paper" else protocol.SMALL_GRID
+    return _study("table", options, name=name, names=sets, permutations=permutations, grid=values)
 
 
 def _run(options: Common, study: "Study", gates: bool = False) -> None:

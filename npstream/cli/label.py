@@ -40,9 +40,10 @@ appends each once more with its label (header npstream-learn): an event that wai
 label gets it, one that is long gone from memory is learned from all the same. A label that
 was published before is skipped, so that a file can be given again, after a crash too.
 FILE is .csv, .parquet or .jsonl. Values of the label are those of labels.label where labels
-have a topic, else events.label; an id is meant by its text. Needs the right to write to the events topic.
-Exit codes: 0 published; 2 the file cannot be used; 3 settings refused; 4 brokers, rights, or
-another one is at work; 5 stored records are damaged."""
+have a topic, else events.label; ids are compared as text. Needs the right to write to the
+events topic.
+Exit codes: 0 published, or nothing to do; 2 the file cannot be used; 3 settings refused;
+4 brokers, rights, or another npstream label is running; 5 stored records are damaged."""
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @settings_options()

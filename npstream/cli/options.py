@@ -53,7 +53,7 @@ def json_option(function: F) -> F:
 
 def range_options(function: F) -> F:
     """`--from`, `--to` and `--partition`: a part of the topic."""
-    function = click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
+    function = _only_option(function)
     function = click.option(
         "--to", "end", metavar="WHEN", help="End, not included: ISO timestamp with zone, or an input offset."
     )(function)
@@ -91,7 +91,14 @@ def partitions_option(function: F) -> F:
 def reposition_options(function: F) -> F:
     """`--partition`, `--why`, and those of `execute_options`."""
     function = click.option("--why", default="", help="Reason to remember with it.")(execute_options(function))
-    return click.option("--partition", "only", type=int, multiple=True, help="Only these partitions.")(function)
+    return _only_option(function)
+
+
+def _only_option(function: F) -> F:
+    """`--partition`, which partitions: all without."""
+    return click.option(
+        "--partition", "only", type=int, multiple=True, metavar="P", help="Only this partition, from 0. Repeatable."
+    )(function)
 
 
 def execute_options(function: F) -> F:

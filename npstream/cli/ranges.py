@@ -13,6 +13,10 @@ _TAIL = 100
 """Offsets looked at to date a partition's end: the very last may be gone, or a transaction's marker."""
 
 
+NEITHER = "is neither an offset nor a timestamp"
+"""What is wrong with a text where either would do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Part of a topic: from, to (ISO timestamps or offsets, None for the ends), and which partitions (empty: all)."""
@@ -43,7 +47,8 @@ def partitions_of(log: Log, topic: str, chosen: Sequence[int]) -> list[int]:
     count = log.partitions(Channel.EVENTS)
     wrong = [p for p in chosen if not 0 <= p < count]
     if wrong:
-        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has partitions 0 to {count - 1}")
+        held = f"partitions 0 to {count - 1}" if count > 1 else "partition 0 only"
+        raise UsageError(f"partition {wrong[0]} does not exist: {topic} has {held}")
     return list(chosen) or list(range(count))
 
 
@@ -51,17 +56,17 @@ def offset_of(log: Log, partition: int, text: str | None, default: int) -> int:
     """The input offset that a text means, an offset itself or an ISO timestamp. Raises `UsageError` for neither."""
     if text is None:
         return default
-    return int(text) if text.isdecimal() else log.offset_at(partition, moment_ms(text))
+    return int(text) if text.isdecimal() else log.offset_at(partition, moment_ms(text, NEITHER))
 
 
-def moment_ms(text: str) -> int:
-    """The milliseconds of an ISO timestamp that names its zone. Raises `UsageError` for anything else."""
+def moment_ms(text: str, wrong: str = "is not a timestamp") -> int:
+    """The milliseconds of an ISO timestamp that names its zone. Raises `UsageError`: anything else `wrong`."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is neither an offset nor a timestamp such as 2026-05-01T00:00:00Z") from None
+        raise UsageError(f"{text!r} {wrong} such as 2026-05-01T00:00:00Z") from None
     if moment.tzinfo is None:
-        raise UsageError(f"{text!r} must name its time zone, for instance {text}Z for UTC")
+        raise UsageError(f"{text!r} must name its time zone, for instance {moment.isoformat()}Z for UTC")
     return int(moment.timestamp() * 1000)
 
 

@@ -32,8 +32,12 @@ class EventInput:
     delay: int = 0
 
     def say_columns(self, settings: "Settings", *, quiet: bool) -> None:
-        """Say on standard error which columns of a table are taken for what, and which are left out."""
+        """Say on standard error which columns of a table are taken for what, or that lines lack a topic of labels."""
+        from npstream.replay.event_file import LinesFile
+
         taken = None if self.file is None else self.file.columns(settings.partition_config().events)
+        if isinstance(self.file, LinesFile) and settings.labels.topic is not None:
+            taken = f"without the labels of {settings.labels.topic}; both topics are read where no file is given"
         if taken is not None and not quiet:
             click.echo(f"{self.name}: {taken}", err=True)
 

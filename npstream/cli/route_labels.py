@@ -8,7 +8,7 @@ import click
 from npstream.cli.options import json_option, load_settings, settings_options
 from npstream.cli.output import echo_json
 from npstream.cli.run import stop_on_signals
-from npstream.errors import UsageError
+from npstream.errors import UsageError, plural
 
 
 @click.command(
@@ -20,8 +20,8 @@ Examples:
 \b
 Copies each record as it is, with the event's key, to labels.topic, in transactions: a crash
 loses and doubles nothing. Run one for each group; a second one fences the first.
-Exit codes: 0 stopped; 2 cannot be used here; 3 settings refused; 4 brokers, rights or topics;
-5 labels were deleted before they were copied."""
+Exit codes: 0 stopped; 2 labels.topic is not set, wrong options, or an embedded log; 3 settings
+refused; 4 brokers, rights or topics; 5 labels were deleted before they were copied."""
 )
 @settings_options()
 @click.option("--source", required=True, help="Topic to copy labels from.")
@@ -58,6 +58,8 @@ def route_labels(
         count = router.open()
         stop_on_signals(stop)
         place = to_all(count) if broadcast else by_key(count, path)
+        if not as_json:
+            click.echo(f"copying from {source} to {settings.labels.topic}   (stop with Ctrl-C)", err=True)
         while not stop.is_set():
             read = router.turn(place)
             copied += read
@@ -68,4 +70,4 @@ def route_labels(
     if as_json:
         echo_json({"source": source, "topic": settings.labels.topic, "copied": copied})
     else:
-        click.echo(f"{copied} labels copied from {source} to {settings.labels.topic}")
+        click.echo(f"{plural(copied, 'label')} copied from {source} to {settings.labels.topic}")

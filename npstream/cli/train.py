@@ -134,7 +134,7 @@ def _print(past: EventInput, trained: dict[str, Any], runs: list["Run"], report:
     from npstream.replay.report import to_csv, to_html, to_json, to_text
 
     if report is not None:
-        write_file(report / "report.html", to_html(runs, f"The last events of {past.name}"))
+        write_file(report / "report.html", to_html(runs, f"the last events of {past.name}"))
         write_file(report / "samples.csv", to_csv(runs))
     if as_json:
         echo_json({**trained, "comparison": [to_json(run) for run in runs]})

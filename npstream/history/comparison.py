@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from npstream.codec.snapshot import Snapshot
+from npstream.errors import plural
 from npstream.records import ChallengerRates, Pairs
 from npstream.report.intervals import mcnemar, wilson
 from npstream.report.page import text_table
 from npstream.state import processor_of
 
+_SIGNIFICANT = 0.05
+"""Below it a difference is not put down to chance: the level that intervals at 95% have too."""
 _HEADER = ("", "labelled", "champion", "95% interval", "challenger", "95% interval", "only champion", "only challenger")
 
 
@@ -67,11 +70,11 @@ def comparison_text(found: Sequence[Compared]) -> str:
     """Both rates, and whether their difference could be chance, in words."""
     card = comparison_json(found)
     taus = sorted({(each.tau, each.rates.tau) for each in found})
+    asked = ", ".join(f"{ours:g}" if ours == theirs else f"{ours:g} against {theirs:g}" for ours, theirs in taus)
     rows = [_row("false alarms (FPR)", card["non_targets"]), _row("detections (TPR)", card["targets"])]
     return "\n".join(
         [
-            f"{len(found)} partition(s), tau {', '.join(f'{ours:g} against {theirs:g}' for ours, theirs in taus)}: "
-            "labelled events that both have decided, after the warm-up of both",
+            f"{plural(len(found), 'partition')}, tau {asked}: labelled events decided by both after their warm-up",
             text_table(_HEADER, rows),
             _verdict("false alarms", card["non_targets"]),
             _verdict("detections", card["targets"]),
@@ -91,10 +94,13 @@ def _cells(rate: dict[str, Any]) -> list[str]:
 
 def _verdict(what: str, card: dict[str, Any]) -> str:
     alone, other = card["champion_alone"], card["challenger_alone"]
+    if not card["labelled"]:
+        return f"{what}: not known yet, no label has come for an event that both have decided"
     if alone == other:
         return f"{what}: no difference"
     side = "fewer" if other < alone else "more"
+    chance = "more than chance explains" if card["p"] < _SIGNIFICANT else "which may be chance"
     return (
-        f"{what}: the challenger has {side} ({other} against {alone} where they differ); by chance alone a difference "
-        f"as large comes with p = {card['p']:.2g} (McNemar's exact test)"
+        f"{what}: the challenger has {side} ({other} against {alone} where they differ), {chance}: p = "
+        f"{card['p']:.2g} by McNemar's exact test"
     )

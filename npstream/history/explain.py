@@ -15,9 +15,13 @@ from npstream.report.page import text_table
 
 _WORDS = {
     "score": "the score against the threshold decided",
-    "warmup": "the score is above the threshold, but too few non-targets were labelled to trust it: no alarm yet",
-    "budget": "the score is above the threshold, but the false-alarm budget is spent: the alarm was withheld",
+    "warmup": "the score is above the threshold, but too few {counted} to trust it: no alarm yet",
+    "budget": "the score is above the threshold, but the budget of {alarms} is spent: the alarm was withheld",
     "invalid": "the event could not be read: the decision is the one set by events.on_bad_event",
+}
+_HELD = {
+    "fpr": {"counted": "non-targets were labelled", "alarms": "false alarms"},
+    "alarm_rate": {"counted": "observations were decided", "alarms": "alarms"},
 }
 _KINDS = {
     Kind.BAD: "bad event",
@@ -56,7 +60,13 @@ class Explanation:
     published: bool | None
     parts: tuple[Part, ...]
     recomputed_from: int
+    control: str
     tiers: tuple[Tier, ...] = ()
+
+    @property
+    def why(self) -> str | None:
+        """What its reason means under the control in force; None without a decision."""
+        return None if self.decision is None else _WORDS[self.decision.reason].format(**_HELD[self.control])
 
 
 def explain(past: Past, offset: int) -> Explanation:
@@ -64,14 +74,15 @@ def explain(past: Past, offset: int) -> Explanation:
     record = next(past.log.read(Channel.EVENTS, past.partition, offset, offset + 1), None)
     if record is None:
         ends = past.log.ends(Channel.EVENTS, past.partition)
-        raise UsageError(f"{past.name}: no event at offset {offset}; kept are offsets {ends.begin} to {ends.stable}")
+        kept = f"kept are offsets {ends.begin} to {ends.stable - 1}" if ends.begin < ends.stable else "none are kept"
+        raise UsageError(f"{past.name}: no event at offset {offset}; {kept}")
     walk = start_before(past, offset)
     origin = walk.processor.next_offset
     walk_to(past, walk, offset)
     decoded = EventDecoder(walk.processor.config.events).decode([record])
     kind, error = Kind(decoded.kinds[0]), decoded.errors.get(0)
     parts = _parts(walk, decoded) if kind in (Kind.OBSERVATION, Kind.LABELLED) else []
-    tiers = tuple(walk.processor.model.tiers)
+    control, tiers = walk.processor.config.params.control, tuple(walk.processor.model.tiers)
     decision, same = _decide(past, walk, record)
     return Explanation(
         partition=past.partition,
@@ -82,6 +93,7 @@ def explain(past: Past, offset: int) -> Explanation:
         published=same,
         parts=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
         recomputed_from=origin,
+        control=control,
         tiers=tiers,
     )
 
@@ -119,7 +131,7 @@ def explain_json(found: Explanation) -> dict[str, Any]:
         "kind": found.kind,
         "problem": found.problem,
         "decision": None if decision is None else asdict(decision),
-        "why": None if decision is None else _WORDS[decision.reason],
+        "why": found.why,
         "published": found.published,
         "features": [{name: getattr(part, name) for name in part.__slots__} for part in found.parts],
         "tiers": [{"name": tier.name, "tau": tier.rate, "threshold": tier.threshold} for tier in found.tiers],
@@ -136,7 +148,7 @@ def explain_text(found: Explanation, limit: int = 10) -> str:
     if decision is None:
         lines.append("  no decision was asked for" if found.problem is None else "  no decision was published")
         return "\n".join(lines)
-    lines.append(f"  decision   {decision.decision:+d} ({decision.reason}): {_WORDS[decision.reason]}")
+    lines.append(f"  decision   {decision.decision:+d} ({decision.reason}): {found.why}")
     if decision.score is not None and decision.threshold is not None:
         margin = decision.score - decision.threshold
         lines.append(

@@ -68,7 +68,7 @@ def _rate(spans: Spans) -> dict[str, Any]:
 def _challenger(rates: ChallengerRates) -> dict[str, Any]:
     """The second model, whose decisions are not published."""
     found = {name: _rate(getattr(rates, name)) for name in ("alarm_rate", "fpr", "tpr")}
-    return {"began": rates.began, "tau": rates.tau, **found}
+    return {"began": rates.began, "control": rates.control, "tau": rates.tau, **found}
 
 
 def _tier(tier: Tier, rates: TierRates) -> dict[str, Any]:

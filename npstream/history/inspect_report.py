@@ -12,7 +12,19 @@ _NUMBERS = (
     *("next_offset", "events", "learned", "threshold", "gamma", "budget_left"),
     *("outstanding_alarms", "pending_labels", "warming_up"),
 )
-_HEADER = ("partition", "offset", "learned", "tau", "FPR", "95% interval", "TPR", "threshold", "pending", "budget left")
+_HEADER = (
+    "partition",
+    "offset",
+    "learned",
+    "tau",
+    "alarm rate",
+    "FPR",
+    "95% interval",
+    "TPR",
+    "threshold",
+    "pending",
+    "budget left",
+)
 
 
 def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
@@ -22,9 +34,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         "" if committed is None else f" (committed offset {committed}, {committed - card['next_offset']} to replay)"
     )
     state = "warming up: no alarms yet" if card["warming_up"] else "frozen" if not card["learning"] else "learning"
-    by_alarm = card["control"] == "alarm_rate"
-    held = "alarms among all observations" if by_alarm else "false alarms among non-targets"
-    counted = "alarms" if by_alarm else "false alarms"
+    counted = "alarms" if card["control"] == "alarm_rate" else "false alarms"
     budget = "no limit" if card["budget_left"] is None else f"{card['budget_left']:.2f} {counted} left"
     per_day = card["alarms_per_day"]
     name = f"{card['group']}/{card['topic']}/{card['partition']}"
@@ -33,7 +43,7 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
         f"  model        {card['preset']}{shape}, algorithm {card['algorithm']}, {card['bytes']} bytes, {state}",
         f"  learned      {card['learned']} events of {card['events']}: {card['negatives']} non-targets, "
         f"{card['positives']} targets labelled",
-        f"  target rate  tau {card['tau']:g} of {held}",
+        f"  target rate  {_target(card)}",
         f"  alarm rate   {_rate_text(card['alarm_rate'])}"
         + ("" if per_day is None else f"; {per_day:.4g} alarms per day of event time"),
         f"  FPR          {_rate_text(card['fpr'])}",
@@ -50,6 +60,11 @@ def describe_text(card: Mapping[str, Any], committed: int | None) -> str:
     return "\n".join(lines + _network_lines(card))
 
 
+def _target(card: Mapping[str, Any]) -> str:
+    held = "alarms among all observations" if card["control"] == "alarm_rate" else "false alarms among non-targets"
+    return f"tau {card['tau']:g} of {held}"
+
+
 def _rate_text(rate: Mapping[str, Any]) -> str:
     if rate["lifetime"] is None:
         return "not known yet"
@@ -62,8 +77,7 @@ def _tier_lines(tier: Mapping[str, Any]) -> list[str]:
     return [
         f"  tier {tier['name']}: tau {tier['tau']:g}, {tier['alarms']} alarms, threshold {tier['threshold']:.6g}, "
         f"{tier['budget_left']:.2f} left in its budget",
-        f"    FPR {_rate_text(tier['fpr'])}",
-        f"    TPR {_rate_text(tier['tpr'])}",
+        *_rates_lines(tier),
     ]
 
 
@@ -71,10 +85,15 @@ def _challenger_lines(challenger: Mapping[str, Any] | None) -> list[str]:
     if challenger is None:
         return []
     return [
-        f"  challenger since offset {challenger['began']}, tau {challenger['tau']:g}, not published:",
-        f"    FPR {_rate_text(challenger['fpr'])}",
-        f"    TPR {_rate_text(challenger['tpr'])}",
+        f"  challenger since offset {challenger['began']}, not published: {_target(challenger)}",
+        *_rates_lines(challenger),
     ]
+
+
+def _rates_lines(card: Mapping[str, Any]) -> list[str]:
+    """What of all decisions, of non-targets and of targets were alarms."""
+    names = {"alarm rate": "alarm_rate", "FPR": "fpr", "TPR": "tpr"}
+    return [f"    {name:<10} {_rate_text(card[key])}" for name, key in names.items()]
 
 
 def _weighted_lines(weighted: Mapping[str, Any] | None) -> list[str]:
@@ -108,13 +127,14 @@ def overview_text(cards: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _overview_row(card: Mapping[str, Any]) -> list[str]:
-    fpr, tpr = card["fpr"], card["tpr"]
+    alarms, fpr, tpr = card["alarm_rate"], card["fpr"], card["tpr"]
     low, high = fpr["interval"]
     return [
         str(card["partition"]),
         str(card["next_offset"]),
         str(card["learned"]),
         f"{card['tau']:g}",
+        "-" if alarms["lifetime"] is None else f"{alarms['lifetime']:.4f}",
         "-" if fpr["lifetime"] is None else f"{fpr['lifetime']:.4f}",
         f"{low:.4f}-{high:.4f}",
         "-" if tpr["lifetime"] is None else f"{tpr['lifetime']:.3f}",
@@ -190,16 +210,26 @@ def history_text(history: History) -> str:
     """The same for a person, in the order of the input."""
     lines = [f"offset {kept.next_offset:>12}  checkpoint {_where(kept)}" for kept in history.snapshots]
     for change in history.changes:
-        what = ", ".join(
-            f"{n} {_short(old)} -> {_short(new)}" for n, (old, new) in _changed(change.old, change.new).items()
-        )
-        what = "began" if change.is_birth else what or "same settings again"
+        what = "began" if change.is_birth else _in_words(change.old, change.new) or "same settings again"
         lines.append(f"offset {change.offset:>12}  {'promoted: ' if change.promoted else ''}{what}")
     for reset in history.resets:
         when = datetime.fromtimestamp(reset.at_ms / 1000, UTC).isoformat(timespec="seconds")
         why = f": {reset.why}" if reset.why else ""
         lines.append(f"offset {reset.to:>12}  {reset.how} from offset {reset.origin} on {when}{why}")
     return "\n".join(sorted(lines, key=lambda line: int(line.split()[1]))) or "nothing is kept"
+
+
+def _in_words(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What changed; of a challenger what it has that is other than in the champion."""
+    found = _changed({**old, "challenger": _rival(old)}, {**new, "challenger": _rival(new)})
+    return ", ".join(f"{name} {_short(before)} -> {_short(after)}" for name, (before, after) in found.items())
+
+
+def _rival(config: Mapping[str, Any]) -> str:
+    if config.get("challenger") is None:
+        return "none"
+    own = _changed({name: config[name] for name in config["challenger"]}, config["challenger"])
+    return "(" + ", ".join(f"{name} {_short(value)}" for name, (_, value) in own.items()) + ")"
 
 
 def _where(kept: Kept) -> str:

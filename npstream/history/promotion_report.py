@@ -36,7 +36,7 @@ def promotions_text(planned: Sequence[Promotion], *, executed: bool) -> str:
     if not planned:
         lines.append("nothing to do: every partition has these settings, or has not begun")
     elif executed:
-        lines.append("done: start the workers with these settings; `npstream inspect --history` remembers it")
+        lines.append("done: start the workers with these settings; `npstream inspect --partition P --history` lists it")
     else:
         lines.append("dry run: nothing was changed; stop all workers and add --execute to do it")
     return "\n".join(lines)
@@ -53,4 +53,4 @@ def _lines(item: Promotion) -> list[str]:
 
 def _rates(rates: AlarmRates | ChallengerRates) -> str:
     known = {name: "-" if value is None else f"{value:.4f}" for name, value in _shares(rates).items()}
-    return f"FPR {known['fpr']}, TPR {known['tpr']}"
+    return f"alarm rate {known['alarm_rate']}, FPR {known['fpr']}, TPR {known['tpr']}"

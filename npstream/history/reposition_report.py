@@ -39,7 +39,7 @@ def repositions_text(planned: Sequence[Reposition], decisions: str, *, executed:
     if not planned:
         lines.append("nothing to do")
     elif executed:
-        lines.append("done: the next worker starts there; `npstream inspect --history` remembers it")
+        lines.append("done: the next worker starts there; `npstream inspect --partition P --history` lists it")
     else:
         lines.append("dry run: nothing was changed; stop all workers and add --execute to do it")
     return "\n".join(lines)

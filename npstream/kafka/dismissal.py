@@ -38,30 +38,30 @@ def dismiss(config: KafkaConfig, logger: logging.Logger | None = None) -> None:
     used = logger or logging.getLogger("npstream.kafka")
     admin = Admin(config, used)
     deadline = time.monotonic() + _TAKE_S
-    with _impostors(config, _static(admin), used) as impostors:
+    with _substitutes(config, _static(admin), used) as substitutes:
         # All together: a rebalance that one of them causes waits for the others.
-        while waiting := [impostor for impostor in impostors if not impostor.joined()]:
-            _poll(impostors, deadline, f"{len(waiting)} of {len(impostors)} could not be taken")
-        for impostor in impostors:
-            impostor.leave()
+        while waiting := [substitute for substitute in substitutes if not substitute.joined()]:
+            _poll(substitutes, deadline, f"{len(waiting)} of {len(substitutes)} could not be taken")
+        for substitute in substitutes:
+            substitute.leave()
         while left := _static(admin):
-            _poll(impostors, deadline, f"{', '.join(left)} could not be given up")
+            _poll(substitutes, deadline, f"{', '.join(left)} could not be given up")
 
 
 def _static(admin: Admin) -> list[str]:
     return [member.worker_name for member in admin.group().members if member.worker_name is not None]
 
 
-def _poll(impostors: Sequence["_Impostor"], deadline: float, problem: str) -> None:
-    for impostor in impostors:
-        impostor.poll()
+def _poll(substitutes: Sequence["_Substitute"], deadline: float, problem: str) -> None:
+    for substitute in substitutes:
+        substitute.poll()
     if time.monotonic() > deadline:
         raise Retryable(
             f"the places of dead workers: {problem} within {_TAKE_S:.0f} s: check the brokers, run it again"
         )
 
 
-class _Impostor:
+class _Substitute:
     """A member under a dead worker's name. It reads nothing."""
 
     def __init__(self, config: KafkaConfig, logger: logging.Logger) -> None:
@@ -92,21 +92,21 @@ class _Impostor:
 
     def close(self) -> None:
         """Let go of connections. Never raises."""
-        close_quietly("impostor", self._consumer.close, _CLOSE_S)
+        close_quietly("substitute", self._consumer.close, _CLOSE_S)
 
 
 @contextmanager
-def _impostors(config: KafkaConfig, names: Sequence[str], logger: logging.Logger) -> Iterator[list[_Impostor]]:
+def _substitutes(config: KafkaConfig, names: Sequence[str], logger: logging.Logger) -> Iterator[list[_Substitute]]:
     """One for each name, on its way into the group; closed at the end."""
-    made: list[_Impostor] = []
+    made: list[_Substitute] = []
     try:
         for name in names:
-            made.append(_Impostor(replace(config, worker_name=name, static_membership=True), logger))
+            made.append(_Substitute(replace(config, worker_name=name, static_membership=True), logger))
             made[-1].join()
         yield made
     finally:
-        for impostor in made:
-            impostor.close()
+        for substitute in made:
+            substitute.close()
 
 
 def _start_at_the_end(consumer: Consumer, assigned: list[TopicPartition]) -> None:

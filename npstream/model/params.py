@@ -120,9 +120,8 @@ class Params:
     )
     budget: float = _field(
         20.0,
-        "Capacity of the alarm bucket: how many false alarms above the rate may come in one burst; with control "
-        "alarm_rate, how many alarms. "
-        "Preset paper has none.",
+        "Capacity of the alarm bucket: how many false alarms above the rate may come in one burst, after a quiet time "
+        "twice as many; with control alarm_rate, how many alarms. Preset paper has none.",
         exclusiveMinimum=0.0,
         maximum=1e9,
     )

@@ -93,6 +93,7 @@ def _challenger(rates: ChallengerRates) -> dict[str, Any]:
     """The second model, whose decisions are not published."""
     return {
         "began": rates.began,
+        "control": rates.control,
         "tau": rates.tau,
         "alarm_rate": _rate(rates.alarm_rate),
         "fpr": _rate(rates.fpr),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 class Rounds:
     """Calls `look` until it is stopped, and `let_go` after a failure and at the end.
 
-    `failed` is told why a round failed; the thread outlives it, or what is shown would stay as it is forever.
-    `pause_s` is how long to wait after a round that took so many seconds.
+    `failed` gets the error of a round; the thread goes on, or what is shown would stay as it is forever.
+    `pause_s` says how long to wait after a round that took so many seconds.
     """
 
     def __init__(

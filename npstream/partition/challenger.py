@@ -105,7 +105,9 @@ class Challenger:
         """What its decisions came to, and how they compare with those of the champion."""
         found = alarm_rates(self._account)
         pairs = (Pairs(*table.ravel().tolist()) for table in self._pairs)
-        return ChallengerRates(self.config.params.tau, self.began, found.alarm_rate, found.fpr, found.tpr, *pairs)
+        params = self.config.params
+        own = params.tau, params.control, self.began
+        return ChallengerRates(*own, found.alarm_rate, found.fpr, found.tpr, *pairs)
 
     def meta(self) -> dict[str, Any]:
         """What is small of its state, ready for JSON."""

@@ -34,6 +34,8 @@ class Sample:
     """A partition after so many records: what was decided so far, and with what."""
 
     records: int
+    decisions: int
+    alarms: int
     rates: Rates
     threshold: float
     gamma: float
@@ -161,8 +163,9 @@ class _Lane:
         self._halted = step.halted
         self._said.update(b"".join([_said(output) for output in step.outputs]))
         self._records += len(records)
-        model = self._processor.model
-        self._samples.append(Sample(self._records, self._rates(), model.threshold, model.gamma))
+        model, tally = self._processor.model, self._processor.tally
+        counts = self._records, tally.decisions, tally.alarms
+        self._samples.append(Sample(*counts, self._rates(), model.threshold, model.gamma))
 
     def _rates(self) -> Rates:
         model = self._processor.model

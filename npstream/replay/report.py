@@ -3,14 +3,14 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from npstream.replay.margins import roc
-from npstream.replay.replay import PartitionResult, Result
+from npstream.replay.replay import Result, Sample
 from npstream.report.figure import Band, Figure, Layer, Line, Points, ReferenceLine, svg
 from npstream.report.intervals import wilson
 from npstream.report.page import PageSection, Table, page, text_table
@@ -18,16 +18,16 @@ from npstream.report.rates import Rates
 
 _HEADER = (
     *("run", "events", "alarms", "FPR", "95% interval", "rate/tau", "TPR", "NP-score"),
-    *("late labels", "held: warm-up", "budget", "digest"),
+    *("late labels", "withheld: warm-up", "by budget", "digest"),
 )
-_TIERS = ("tier", "tau", "alarms", "FPR", "95% interval", "TPR", "NP-score")
+_TIERS = ("tier", "tau", "alarms", "rate/tau", "FPR", "95% interval", "TPR", "NP-score")
 _ROC_TAUS, _ROC_POINTS = 10.0, 201
 """A ROC is drawn up to so many times the largest tau, at so many false-positive rates."""
 _LINES_MAX = 5
 """Partitions drawn: more lines than these cannot be distinguished."""
 
 _CSV = (
-    *("run", "partition", "records"),
+    *("run", "partition", "records", "decisions", "alarms"),
     *("negatives", "positives", "false_positives", "true_positives", "threshold", "gamma"),
 )
 
@@ -56,7 +56,7 @@ def to_json(run: Run) -> dict[str, Any]:
         "events": result.events,
         "seconds": run.seconds,
         "tau": run.tau,
-        "alarm_rate": _number(_alarm_rate(_tally(result))),
+        "alarm_rate": _number(_alarm_rate(run)),
         **_rates_json(result.rates, run.tau),
         "digest": result.digest,
         "tally": _tally(result),
@@ -102,9 +102,10 @@ def _tally(result: Result) -> dict[str, int]:
     return {name: sum(tally[name] for tally in tallies) for name in tallies[0]} if tallies else {}
 
 
-def _alarm_rate(tally: Mapping[str, int]) -> float:
-    """Share of alarms among all decisions."""
-    return tally["alarms"] / tally["decisions"] if tally.get("decisions") else math.nan
+def _alarm_rate(run: Run, alarms: int | None = None) -> float:
+    """Share of alarms among all decisions: of all alarms, or of so many."""
+    tally = _tally(run.result)
+    return _share(tally.get("alarms", 0) if alarms is None else alarms, tally.get("decisions", 0))
 
 
 def to_text(runs: Sequence[Run]) -> str:
@@ -122,7 +123,7 @@ def _tiers_compared(runs: Sequence[Run]) -> list[Table]:
 def _tier_rows(run: Run) -> list[list[str]]:
     """A line for each tier, the strictest first. An alarm of a stricter tier is one of the wider ones too."""
     return [
-        [name, f"{tau:g}", str(alarms), *_rates_cells(rates, tau)]
+        [name, f"{tau:g}", *_held(run, _alarm_rate(run, alarms), rates, tau), *_rates_cells(rates, tau)]
         for name, (tau, alarms, rates) in run.result.tiers.items()
     ]
 
@@ -132,13 +133,14 @@ def _row(run: Run) -> list[str]:
     rates = result.rates
     tally = _tally(result)
     fpr, interval, tpr, score = _rates_cells(rates, run.tau)
+    alarms, held = _held(run, _alarm_rate(run), rates, run.tau)
     return [
         run.name,
         f"{result.events}",
-        f"{_alarm_rate(tally):.2%}" if tally.get("decisions") else "-",
+        alarms,
         fpr,
         interval,
-        _held(run, tally),
+        held,
         tpr,
         score,
         _late_share(tally),
@@ -148,11 +150,17 @@ def _row(run: Run) -> list[str]:
     ]
 
 
-def _held(run: Run, tally: Mapping[str, int]) -> str:
-    """The controlled rate, of non-targets or of all observations, as a share of tau."""
-    by_alarm = run.result.config.params.control == "alarm_rate"
-    rate = _alarm_rate(tally) if by_alarm else run.result.rates.fpr
-    return f"{rate / run.tau:.2f}" if math.isfinite(rate) else "-"
+def _held(run: Run, alarm_rate: float, rates: Rates, tau: float) -> tuple[str, str]:
+    """The share of alarms, and the controlled rate, of non-targets or of all observations, as a share of tau."""
+    rate = alarm_rate if _is_by_alarm(run) else rates.fpr
+    return (
+        f"{alarm_rate:.2%}" if math.isfinite(alarm_rate) else "-",
+        f"{rate / tau:.2f}" if math.isfinite(rate) else "-",
+    )
+
+
+def _is_by_alarm(run: Run) -> bool:
+    return run.result.config.params.control == "alarm_rate"
 
 
 def _rates_cells(rates: Rates, tau: float) -> tuple[str, str, str, str]:
@@ -183,10 +191,9 @@ def to_csv(runs: Sequence[Run]) -> str:
         for partition in run.result.partitions:
             for sample in partition.samples:
                 r = sample.rates
+                said = (sample.records, sample.decisions, sample.alarms)
                 counts = (r.negatives, r.positives, r.false_positives, r.true_positives)
-                writer.writerow(
-                    [run.name, partition.partition, sample.records, *counts, sample.threshold, sample.gamma]
-                )
+                writer.writerow([run.name, partition.partition, *said, *counts, sample.threshold, sample.gamma])
     return out.getvalue()
 
 
@@ -194,7 +201,7 @@ def to_html(runs: Sequence[Run], source: str) -> str:
     """One self-contained page."""
     overview = PageSection(
         heading="Comparison",
-        text=[f"{source}. {_READING}"],
+        text=[f"Events: {source}. {_READING}"],
         tables=[Table(header=_HEADER, rows=[_row(run) for run in runs]), *_tiers_compared(runs)],
         figures=_roc(runs),
     )
@@ -254,8 +261,12 @@ def _roc_of_rates(runs: Sequence[Run]) -> list[str]:
 
 def _details(run: Run) -> PageSection:
     result = run.result
-    rows = [[str(p.partition), str(p.tally.events), *_rates_cells(p.rates, run.tau)] for p in result.partitions]
-    rows.append(["all", str(sum(p.tally.events for p in result.partitions)), *_rates_cells(result.rates, run.tau)])
+    parts = [(str(p.partition), p.tally.events, p.tally.alarm_rate, p.rates) for p in result.partitions]
+    parts.append(("all", sum(p.tally.events for p in result.partitions), _alarm_rate(run), result.rates))
+    rows = [
+        [name, str(events), *_held(run, alarm_rate, rates, run.tau), *_rates_cells(rates, run.tau)]
+        for name, events, alarm_rate, rates in parts
+    ]
     quarters = [[f"quarter {i + 1}", *_rates_cells(q, run.tau)] for i, q in enumerate(result.quarters)]
     tiers = _tier_rows(run)
     return PageSection(
@@ -264,70 +275,90 @@ def _details(run: Run) -> PageSection:
         tables=[
             *([Table(header=_TIERS, rows=tiers)] if tiers else []),
             Table(header=("part", "FPR", "95% interval", "TPR", "NP-score"), rows=quarters),
-            Table(header=("partition", "events", "FPR", "95% interval", "TPR", "NP-score"), rows=rows),
+            Table(header=("partition", "events", *_TIERS[2:]), rows=rows),
         ],
         figures=curves(run),
     )
 
 
 def curves(run: Run) -> list[str]:
-    """FPR, TPR, threshold and gamma over the records of each partition, and both rates of the whole group."""
-    partitions = [partition for partition in run.result.partitions if partition.samples]
-    shown = partitions[:_LINES_MAX]
-    group = _group(partitions) if len(partitions) > 1 else []
+    """Rates, threshold and gamma over the records of each partition, and rates of the whole group."""
+    partitions = {f"partition {part.partition}": part.samples for part in run.result.partitions if part.samples}
+    shown = [(*each, index, index) for index, each in enumerate([*partitions.items()][:_LINES_MAX])]
+    whole = [("all partitions", _group([*partitions.values()]), _LINES_MAX, 0)] if len(partitions) > 1 else []
+    held = _alarms if _is_by_alarm(run) else _false_alarms
+
+    def rate(counted: _Counted) -> list[Layer]:
+        """The target where this is what is held; the interval of a single partition."""
+        tau: list[Layer] = [ReferenceLine(y=run.tau, label=f"tau = {run.tau:g}")] if counted is held else []
+        band = [_band(samples, counted) for samples in partitions.values() if len(partitions) == 1]
+        return [*tau, *band, *_lines([*shown, *whole], lambda sample: _share(*counted(sample)))]
+
     found = [
-        _curve("False-positive rate so far", "FPR", [*_fpr_layers(shown, run.tau), *_group_line(group, "fpr")]),
-        _curve("Detection rate so far", "TPR", [*_lines(shown, "tpr"), *_group_line(group, "tpr")]),
-        _curve("Threshold", "score", _lines(shown, "threshold")),
-        _curve("Multiplier gamma", "gamma", _lines(shown, "gamma")),
+        *([_curve("Alarm rate so far", "share of alarms", rate(_alarms), low=0)] if held is _alarms else []),
+        _curve("False-positive rate so far", "FPR", rate(_false_alarms), low=0),
+        _curve("Detection rate so far", "TPR", _lines([*shown, *whole], lambda sample: sample.rates.tpr), low=0),
+        _curve("Threshold", "score", _lines(shown, lambda sample: sample.threshold)),
+        _curve("Multiplier gamma", "gamma", _lines(shown, lambda sample: sample.gamma)),
     ]
     return [figure for figure in found if figure is not None]
 
 
-def _curve(title: str, y_label: str, layers: list[Layer]) -> str | None:
-    """None when there is nothing to draw: no label, no rate."""
-    if not any(math.isfinite(y) for layer in layers if isinstance(layer, Line) for y in layer.y):
+_Counted = Callable[[Sample], tuple[int, int]]
+"""How often, of how many."""
+
+
+def _alarms(sample: Sample) -> tuple[int, int]:
+    return sample.alarms, sample.decisions
+
+
+def _false_alarms(sample: Sample) -> tuple[int, int]:
+    return sample.rates.false_positives, sample.rates.negatives
+
+
+def _share(hits: int, of: int) -> float:
+    return hits / of if of else math.nan
+
+
+def _curve(title: str, y_label: str, layers: Sequence[Layer], low: float | None = None) -> str | None:
+    """None when there is nothing to draw: no label, no rate. Its axis begins at `low`, by default with the data."""
+    drawn = [y for layer in layers if isinstance(layer, Line) for y in layer.y if math.isfinite(y)]
+    if not drawn:
         return None
-    return svg(Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers))
+    asked = [layer.y for layer in layers if isinstance(layer, ReferenceLine) and layer.y is not None]
+    y_range = None if low is None else (low, 1.1 * max(*drawn, *asked) or 1.0)
+    figure = Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers, y_range=y_range)
+    return svg(figure)
 
 
-def _group(partitions: Sequence[PartitionResult]) -> list[tuple[float, Rates]]:
-    """The whole group sample by sample, as far as all partitions go: mean records of a partition, rates added up."""
+def _group(partitions: Sequence[Sequence[Sample]]) -> list[Sample]:
+    """The whole group sample by sample, as far as all partitions go: mean records of a partition, counts added up."""
     found = []
-    for samples in zip(*(partition.samples for partition in partitions), strict=False):
-        records = sum(sample.records for sample in samples) / len(samples)
-        found.append((records, sum((sample.rates for sample in samples), Rates(0, 0, 0, 0))))
+    for samples in zip(*partitions, strict=False):
+        records, decisions, alarms = (
+            sum(getattr(each, name) for each in samples) for name in ("records", "decisions", "alarms")
+        )
+        rates = sum((each.rates for each in samples), Rates(0, 0, 0, 0))
+        found.append(Sample(records // len(samples), decisions, alarms, rates, math.nan, math.nan))
     return found
 
 
-def _group_line(group: Sequence[tuple[float, Rates]], what: str) -> list[Layer]:
-    if not group:
-        return []
-    y = [float(getattr(rates, what)) for _, rates in group]
-    return [Line(x=[records for records, _ in group], y=y, label="all partitions", colour=_LINES_MAX)]
+def _band(samples: Sequence[Sample], counted: _Counted) -> Band:
+    known = [sample for sample in samples if counted(sample)[1]]
+    ends = [wilson(*counted(sample)) for sample in known]
+    x = [float(sample.records) for sample in known]
+    return Band(x=x, low=[low for low, _ in ends], high=[high for _, high in ends], label="95% interval")
 
 
-def _fpr_layers(partitions: Sequence[PartitionResult], tau: float) -> list[Layer]:
-    layers: list[Layer] = [ReferenceLine(y=tau, label=f"tau = {tau:g}")]
-    if len(partitions) == 1:
-        samples = [sample for sample in partitions[0].samples if sample.rates.negatives]
-        ends = [wilson(sample.rates.false_positives, sample.rates.negatives) for sample in samples]
-        x = [float(sample.records) for sample in samples]
-        layers.append(Band(x=x, low=[low for low, _ in ends], high=[high for _, high in ends], label="95% interval"))
-    return layers + _lines(partitions, "fpr")
-
-
-def _lines(partitions: Sequence[PartitionResult], what: str) -> list[Layer]:
+def _lines(shown: Sequence[tuple[str, Sequence[Sample], int, int]], value: Callable[[Sample], float]) -> list[Line]:
+    """A line for each name with its samples, colour and dash."""
     return [
         Line(
-            x=[float(sample.records) for sample in partition.samples],
-            y=[float(getattr(sample.rates if what in _RATES else sample, what)) for sample in partition.samples],
-            label=f"partition {partition.partition}",
-            colour=index,
-            dash=index,
+            x=[float(sample.records) for sample in samples],
+            y=[float(value(sample)) for sample in samples],
+            label=name,
+            colour=colour,
+            dash=dash,
         )
-        for index, partition in enumerate(partitions)
+        for name, samples, colour, dash in shown
     ]
-
-
-_RATES = ("fpr", "tpr")

@@ -340,12 +340,12 @@ def _style() -> str:
         ".npfig{max-width:100%;height:auto;font:11px system-ui,sans-serif}"
         ".npfig text{fill:#333}.npfig .npfig-title{font-size:13px;font-weight:600}"
         ".npfig-paper{fill:#fff}.npfig-grid{stroke:#e4e4e4}.npfig-axis{stroke:#888;fill:none}"
-        ".npfig-rule{stroke:#777;stroke-dasharray:3 3;fill:none}"
+        ".npfig-rule{stroke:#444;stroke-width:1.4;stroke-dasharray:4 3;fill:none}"
         ".npfig-line{stroke:currentColor;fill:none;stroke-width:1.6;stroke-linejoin:round}"
         ".npfig-band{fill:currentColor;fill-opacity:.18;stroke:none}.npfig-dots{fill:currentColor}"
         + hues(0)
         + "@media screen and (prefers-color-scheme:dark){.npfig text{fill:#ddd}.npfig-paper{fill:#16181d}"
-        ".npfig-grid{stroke:#2d3038}.npfig-rule{stroke:#999}" + hues(1) + "}"
+        ".npfig-grid{stroke:#2d3038}.npfig-rule{stroke:#ccc}" + hues(1) + "}"
     )
 
 

@@ -68,15 +68,19 @@ def _table(table: Table) -> str:
 
 _STYLE = (
     ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;"
-    "padding:0 1rem;color:#222;background:#fff}figure{margin:1rem 0;display:inline-block}.wide{overflow-x:auto}"
+    "padding:0 1rem;color:#222;background:#fff}figure{margin:1rem 0;display:inline-block;width:49%}"
+    "figure svg{width:100%;height:auto}figure:only-of-type{width:75%}.wide{overflow-x:auto}"
     "table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;margin:.5rem 0}"
-    "th,td{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #ddd}th:first-child,td:first-child"
+    "th,td{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #ddd}th{vertical-align:bottom}"
+    "td{white-space:nowrap}th:first-child,td:first-child"
     "{text-align:left}caption{text-align:left;font-weight:600;padding:.3rem 0}"
     "@media screen and (prefers-color-scheme:dark){body{color:#ddd;background:#16181d}th,td{border-color:#33363d}}"
+    "@media screen and (max-width:56rem){figure,figure:only-of-type{width:100%;overflow-x:auto}"
+    "figure svg{min-width:30rem}}"
     "@page{size:A4;margin:14mm}@media print{:root{color-scheme:light}"
     "body{font-size:10pt;max-width:none;margin:0;padding:0}"
     "h1{font-size:16pt}h2{font-size:13pt;break-after:avoid}section+section{break-before:page}.wide{overflow:visible}"
-    "table{font-size:7pt;margin:2mm 0 4mm}th{vertical-align:bottom}td{white-space:nowrap}td:first-child"
+    "table{font-size:7pt;margin:2mm 0 4mm}td:first-child"
     "{white-space:normal}th,td{padding:.5mm 1.2mm}thead{display:table-header-group}tr,figure,p{break-inside:avoid}"
-    "figure{margin:1mm 0;width:49%}figure:only-of-type{width:75%}figure svg{width:100%;height:auto}}"
+    "figure{margin:1mm 0}}"
 )

@@ -211,7 +211,7 @@ def test_ids_and_labels_are_read_by_the_settings(tmp_path: Path) -> None:
         (["a,1"], ["--label", "nowhere"], "--label nowhere: no such column"),
         (["a,maybe"], [], "line 2, column y: y is 'maybe'"),
         ([",1"], [], "line 2, column id: is empty"),
-        (["a,1"], ["--since", "yesterday"], "neither an offset nor a timestamp"),
+        (["a,1"], ["--since", "yesterday"], "'yesterday' is not a timestamp such as"),
     ],
 )
 def test_a_file_that_cannot_be_used(rows: list[str], arguments: list[str], reported: str, tmp_path: Path) -> None:

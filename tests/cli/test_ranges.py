@@ -65,6 +65,7 @@ def test_offsets_and_timestamps_choose_a_range(log: Log, where: Range, ranges: d
         (Range(partitions=(2,)), "is empty; send events first"),
         (Range(partitions=(3,)), "partition 3 does not exist: events has partitions 0 to 2"),
         (Range("2026-05-01T00:00:00"), "must name its time zone, for instance 2026-05-01T00:00:00Z"),
+        (Range("2026-05-01"), "must name its time zone, for instance 2026-05-01T00:00:00Z"),
         (Range("yesterday"), "'yesterday' is neither an offset nor a timestamp such as"),
         (Range("-5"), "'-5' is neither an offset nor a timestamp"),
     ],

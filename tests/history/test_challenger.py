@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from npstream import client
 from npstream.errors import SettingsError
 from npstream.records import Channel
 from tests.history.stages import SETTINGS, as_json, mixed, stage
@@ -56,6 +57,44 @@ def test_it_is_compared_on_the_same_labelled_events(made: Stage) -> None:
     assert made.tool("compare").exit_code == 2
 
 
+def test_a_difference_is_said_to_be_chance_or_more(made: Stage) -> None:
+    """By the exact test at 0.05; before a label has come for both nothing is said to be equal."""
+    found = as_json(made.tool("compare", "--json"))
+    said = made.tool("compare").stdout.splitlines()
+    made.configure(challenger={"D": 12, "tau": 0.2})
+    made.send([client.event("last", [0.0, 0.0, 0.0])])
+    made.run()
+    fresh = made.tool("compare").stdout
+
+    for what, kind in (("false alarms", "non_targets"), ("detections", "targets")):
+        (line,) = [line for line in said if line.startswith(f"{what}: ")]
+        assert ("more than chance" in line) is (found[kind]["p"] < 0.05)
+        assert ("may be chance" in line) is (found[kind]["p"] >= 0.05)
+        assert f"{what}: not known yet" in fresh
+    assert "no difference" not in fresh
+
+
+def test_under_alarm_rate_the_rate_that_is_held_is_shown(tmp_path: Path) -> None:
+    """Of the challenger and of each tier, in `inspect` and before a promotion."""
+    model = {name: value for name, value in MODEL.items() if name != "tau"}
+    found = stage(tmp_path, model={**model, "control": "alarm_rate", "tiers": {"block": 0.05, "review": 0.1}})
+    found.configure(challenger={"D": 24})
+    found.send(mixed(500))
+    found.run()
+    card = as_json(found.tool("inspect", "--partition", "0", "--json"))
+    text = found.tool("inspect", "--partition", "0").stdout
+    overview = found.tool("inspect").stdout
+    found.configure(model={**found.mapping["model"], "D": 24}, challenger=None)
+    planned = found.tool("promote").stdout
+
+    assert card["challenger"]["control"] == "alarm_rate"
+    assert "not published: tau 0.1 of alarms among all observations" in text
+    for shown in (card, card["challenger"], *card["tiers"]):
+        assert f"{shown['alarm_rate']['lifetime']:.4f} since warm-up" in text
+    assert f"{card['alarm_rate']['lifetime']:.4f}" in overview
+    assert f"challenger alarm rate {card['challenger']['alarm_rate']['lifetime']:.4f}" in planned
+
+
 def test_a_backtest_has_both_side_by_side(made: Stage) -> None:
     """A run of its own for each, as if it were alone."""
     runs = as_json(made.tool("backtest", "--json"))
@@ -98,8 +137,12 @@ def test_history_goes_on_through_a_promotion(made: Stage) -> None:
     audit = made.tool("audit")
     changes = as_json(made.tool("inspect", "--partition", "0", "--history", "--json"))["changes"]
 
+    listed = made.tool("inspect", "--partition", "0", "--history").stdout
+
     assert audit.exit_code == 0, audit.output
     assert "final state proven" in audit.stdout
+    assert "offset          200  challenger none -> (params.D 24, params.tau 0.2)\n" in listed
+    assert "offset         1200  promoted: challenger (params.D 4) -> none, params.D 24 -> 4" in listed
     assert [(change["offset"], change["promoted"]) for change in changes] == [
         (0, False),
         (200, False),

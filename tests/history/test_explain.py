@@ -78,3 +78,33 @@ def test_a_published_decision_that_is_another_is_reported(made: Stage, tmp_path:
 def test_an_event_that_is_not_there_is_refused(made: Stage, tmp_path: Path, offset: str, partition: str) -> None:
     """No event, no explanation: exit code 2."""
     assert tool(tmp_path, "explain", "--partition", partition, "--offset", offset).exit_code == 2
+
+
+def test_an_offset_without_an_event_is_refused_with_those_that_have_one(made: Stage, tmp_path: Path) -> None:
+    """The last one named can be explained."""
+    last = made.records(Channel.EVENTS, 0)[-1].offset
+    refused = tool(tmp_path, "explain", "--partition", "0", "--offset", str(last + 1))
+
+    assert f"kept are offsets 0 to {last}" in refused.stderr
+    assert tool(tmp_path, "explain", "--partition", "0", "--offset", str(last)).exit_code == 0
+
+
+@pytest.mark.parametrize("control", ["fpr", "alarm_rate"])
+def test_an_alarm_that_was_withheld_is_explained_by_the_control(tmp_path: Path, control: str) -> None:
+    """What was too few, and what the budget counts: labelled non-targets, or all observations."""
+    found = stage(tmp_path, model={**SETTINGS["model"], "control": control, "budget": 1})
+    found.send([*mixed(300), *(client.event(f"t{i}", [4.0, 4.0, 4.0]) for i in range(60))])
+    found.run()
+    published = [
+        (client.input_offset(record.headers), client.read_decision(record.value).reason)
+        for record in found.records(Channel.DECISIONS, 0)
+    ]
+    said = {
+        reason: str(explained(tmp_path, next(offset for offset, why in published if why == reason))["why"])
+        for reason in {why for _, why in published if why in ("warmup", "budget")}
+    }
+
+    assert "warmup" in said
+    assert ("observations were decided" if control == "alarm_rate" else "non-targets were labelled") in said["warmup"]
+    if control == "alarm_rate":
+        assert "budget of alarms" in said["budget"]

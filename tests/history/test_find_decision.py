@@ -103,7 +103,7 @@ def test_after_a_rollback_the_decision_that_counts_is_explained(
         (("--offset", "3"), "give --partition and --offset, or --id, or --key"),
         (("--partition", "0", "--offset", "3", "--id", "a"), "give --partition and --offset, or --id, or --key"),
         ((), "give --partition and --offset, or --id, or --key"),
-        (("--id", "a", "--since", "yesterday"), "neither an offset nor a timestamp"),
+        (("--id", "a", "--since", "yesterday"), "'yesterday' is not a timestamp such as"),
     ],
 )
 def test_what_cannot_be_found_is_refused(made: Stage, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

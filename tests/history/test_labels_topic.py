@@ -3,10 +3,12 @@
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 import pytest
+import yaml
 
 from npstream import client
 from npstream.backend import backend_of
@@ -15,8 +17,8 @@ from npstream.errors import Fatal
 from npstream.records import Channel
 from npstream.testing import FIRST_MS, Stage
 from tests.embedded import retention
-from tests.history.stages import as_json, stage, tamper, tool
-from tests.stage.stage import D
+from tests.history.stages import SETTINGS, as_json, stage, tamper, tool
+from tests.stage.stage import D, run_cli
 
 LABELS = {
     "buffer_max": 300,
@@ -99,6 +101,41 @@ def test_a_backtest_as_decided_has_the_digest_of_the_live_group(made: Stage, tmp
 
     assert followed["partitions"][0]["chain"] == position.proof.chain
     assert by_time[0] == by_time[1] != followed["digest"]
+
+
+def test_settings_are_compared_along_the_recorded_merge(made: Stage, tmp_path: Path) -> None:
+    """
+    The live group, with tiers, by alarm rate, with a challenger: the labels each learns are those of the decisions;
+    settings without the topic have labels with their events, here none. Where nothing can be followed nothing runs.
+    """
+    wanted: dict[str, dict[str, Any]] = {
+        "tiers": {"model": {**SETTINGS["model"], "tiers": {"block": 0.05, "review": 0.1}}},
+        "alarms": {"model": {**SETTINGS["model"], "control": "alarm_rate"}, "challenger": {"D": 4}},
+        "without": {"labels": {"buffer_max": 300}},
+    }
+    wanted["tiers"]["model"].pop("tau")
+    files = [argument for name in wanted for argument in ("--config", str(tmp_path / f"{name}.yaml"))]
+    for name, sections in wanted.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({**made.mapping, **sections}))
+    runs = {run["name"]: run for run in as_json(tool(tmp_path, "backtest", *files, "--as-decided", "--json"))}
+    (live,) = as_json(tool(tmp_path, "backtest", "--as-decided", "--json"))
+    refused = run_cli("backtest", "--as-decided", "--config", str(tmp_path / "without.yaml"))
+
+    assert runs.keys() == {"settings", "tiers", "alarms", "alarms challenger", "without"}
+    assert runs["settings"]["digest"] == live["digest"]
+    learned = {name: (run["negatives"], run["positives"]) for name, run in runs.items()}
+    assert {name: counts for name, counts in learned.items() if counts != learned["settings"]} == {"without": (0, 0)}
+    assert (refused.exit_code, "labels.topic" in refused.stderr) == (2, True)
+
+
+def test_an_export_of_the_events_is_replayed_with_a_word_on_its_labels(made: Stage, tmp_path: Path) -> None:
+    """They are on the other topic: nothing is learned, and it is said why."""
+    path = str(tmp_path / "events.jsonl")
+    assert tool(tmp_path, "export", path).exit_code == 0
+    replayed = tool(tmp_path, "backtest", path)
+
+    assert "no labels" in replayed.stdout
+    assert "events.jsonl: without the labels of chargebacks" in replayed.stderr
 
 
 def test_explain_recomputes_a_decision_with_what_its_model_knew(made: Stage, tmp_path: Path) -> None:

@@ -268,8 +268,8 @@ def test_a_challenger_has_series_while_there_is_one() -> None:
     recorder = Recorder(IDENTITY, lambda: 0.0)
     recorder.restoring(0)
     spans = Spans(Counted(1, 20), Counted(5, 100))
-    recorder.replaying(reading(challenger=ChallengerRates(0.02, 300, spans, spans, Spans())))
-    recorder.observed(reading(challenger=ChallengerRates(0.02, 300, spans, spans, Spans())))
+    recorder.replaying(reading(challenger=ChallengerRates(0.02, "fpr", 300, spans, spans, Spans())))
+    recorder.observed(reading(challenger=ChallengerRates(0.02, "fpr", 300, spans, spans, Spans())))
     found = samples(scrape(recorder))
     recorder.polled()
     shown = status_document(IDENTITY, recorder.board.current, {}, 0.0, ready=True)["partitions"][0]["challenger"]

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from npstream.codec.decoder import EventConfig
+from npstream.model import Params
+from npstream.model.params import Control
 from npstream.monitor.dashboard import HttpConfig
+from npstream.partition.config import ChallengerConfig
 from tests.broker.properties import free_ports
 from tests.monitor.browser import NAMES, Browser, find_chromium
 from tests.monitor.builders import config, events, handled
@@ -26,6 +30,12 @@ _DECISIONS = (
     "+document.querySelector('#time .chart:nth-of-type(4) svg').ariaLabel.replace(/,/g, '').match(/([0-9]+) in all/)[1]"
 )
 _LABELS = "[...document.querySelectorAll('.chart svg')].map(svg => svg.ariaLabel)"
+_CELLS = "row => [...row.cells].map(cell => cell.textContent)"
+_RATES = f"[...document.querySelectorAll('.rates')].map(table => [...table.rows].map({_CELLS}))"
+_SPARKS = (
+    "[...document.querySelectorAll('.spark path')]"
+    ".map(node => [node, node.ownerSVGElement].map(each => each.getBoundingClientRect()))"
+)
 _AWAY = ("net::ERR_CONNECTION_", "net::ERR_EMPTY_RESPONSE")
 _CONNECTION = "document.getElementById('connection').textContent"
 
@@ -145,6 +155,46 @@ def test_warm_up_is_shown_as_progress(browser: Browser, tmp_path: Path) -> None:
     assert "withheld 0" not in text.lower()
 
 
+@pytest.mark.parametrize("control", ["fpr", "alarm_rate"])
+def test_tiers_and_challenger_are_held_against_what_the_control_holds(
+    browser: Browser, tmp_path: Path, control: Control
+) -> None:
+    """Once on top for all partitions and once in each, with its rate, target and detection."""
+    tiers, rival = (("block", 0.05), ("review", 0.2)), Params(d=2, D=6, tau=0.3, control="alarm_rate")
+    using = config(
+        params=Params(d=2, D=8, tiers=tiers, control=control),
+        challenger=ChallengerConfig(params=rival, events=EventConfig(d=2)),
+    )
+    with Watched(tmp_path / "log", 2, using=using) as stage:
+        for partition in range(2):
+            stage.send(events(400, seed=partition), partition)
+        stage.wait_for(handled(400, 400))
+        browser.open(stage.dashboard.url)
+        browser.wait_for(f"{_EVENTS} === 800")
+        browser.value(_OPEN)
+        tables = browser.wait_for(f"{_RATES}.length === 4 && {_RATES}")
+        above, within = tables[:2], tables[2:]
+        known = stage.status()["partitions"]
+
+    held = "alarm_rate" if control == "alarm_rate" else "fpr"
+    rows = {row[0]: row for table in within for row in table[1:]}
+    assert [table[0][2] for table in (*above, *within)] == ["Alarm rate" if control == "alarm_rate" else "FPR"] * 4
+    assert rows.keys() == {row[0] for table in above for row in table[1:]}
+    named = {tier["name"]: (tier, held) for tier in known[0]["tiers"]}
+    named["Champion"] = known[0], held
+    named["Challenger" if control == "alarm_rate" else "Challenger, by Alarm rate"] = (
+        known[0]["challenger"],
+        "alarm_rate",
+    )
+    assert rows.keys() == named.keys()
+    for name, (shown, rate) in named.items():
+        now, since, detected = (
+            shown[key][span]["value"] for key, span in ((rate, "window"), (rate, "lifetime"), ("tpr", "window"))
+        )
+        percents = [float(text.split(" ")[0]) / 100 for text in (*rows[name][1:3], *rows[name][4:6])]
+        assert percents == pytest.approx([shown["tau"], now, since, detected], abs=0.0006)
+
+
 def test_a_boundary_that_is_not_drawn_says_why(browser: Browser, tmp_path: Path) -> None:
     """No empty box: two features and no label yet, a paused partition, more features than two."""
     box = "(box => [box.hidden, box.querySelector('canvas').hidden, box.querySelector('figcaption').textContent])"
@@ -188,7 +238,7 @@ def test_a_paused_partition_is_shown_with_its_reason(browser: Browser, tmp_path:
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_a_phone_in_light_and_dark(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    """Nothing sticks out sideways, and text stands out from its background in both schemes."""
+    """Nothing sticks out sideways, no line of its frame, and text stands out from its background in both schemes."""
     with Watched(tmp_path / "log", 2) as stage:
         stage.send(events(300))
         stage.wait_for(handled(300, 0))
@@ -197,9 +247,11 @@ def test_the_page_fits_a_phone_in_light_and_dark(browser: Browser, tmp_path: Pat
         browser.wait_for(f"{_EVENTS} === 300")
         browser.value(_OPEN)
         too_wide = browser.value("document.documentElement.scrollWidth > innerWidth")
+        beyond = browser.wait_for(f"({_SPARKS}).length && ({_SPARKS}).map(([line, frame]) => line.right - frame.right)")
         contrasts = browser.value(_CONTRASTS)
 
     assert not too_wide
+    assert max(beyond) <= 0
     assert len(contrasts) > 10
     # WCAG AA asks for 4.5 for text of normal size.
     assert {text: ratio for text, ratio in contrasts.items() if ratio < 4.5} == {}

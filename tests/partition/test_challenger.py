@@ -88,8 +88,8 @@ def test_it_is_what_a_partition_of_its_own_would_be(rival: str, labels: LabelCon
     assert both.challenger is not None
     assert both.model.to_bytes() == champion.model.to_bytes()
     assert both.challenger.model.to_bytes() == other.model.to_bytes()
-    assert both.challenger.rates()[2:5] == other.rates()[:3]
-    assert all(rate.lifetime.trials for rate in both.challenger.rates()[2:5])
+    assert both.challenger.rates()[3:6] == other.rates()[:3]
+    assert all(rate.lifetime.trials for rate in both.challenger.rates()[3:6])
 
 
 @pytest.mark.parametrize("rival", ["larger", "fewer", "tiers"])

@@ -59,6 +59,11 @@ def parsed(html: str) -> Balanced:
     return parser
 
 
+def title(figure: ElementTree.Element) -> str:
+    """What a figure is called."""
+    return next(each.text or "" for each in figure if each.tag.endswith("title"))
+
+
 def figures(html: str) -> Iterator[ElementTree.Element]:
     """Every figure of a page as XML."""
     for text in re.findall(r"<figure>(.*?)</figure>", html, re.DOTALL):
@@ -175,6 +180,32 @@ def test_the_rate_that_is_held_is_that_of_the_control() -> None:
 
     assert f" {document['alarm_rate'] / 0.1:.2f} " in to_text([found])
     assert f" {document['fpr'] / 0.1:.2f} " not in to_text([found])
+
+
+def test_under_alarm_rate_the_target_is_drawn_where_it_is_held() -> None:
+    """A curve of alarms among all decisions has it, the one of false positives has not; tiers have the same rate."""
+    tiers = (("block", 0.05), ("review", 0.2))
+    by_alarm = Run(
+        "run", {}, replay(config(control="alarm_rate", tau=0.2, tiers=tiers), ArraySource(*rows(2_000), 1, 5)), 0.5
+    )
+    drawn = {title(figure): "".join(figure.itertext()) for figure in figures(to_html([by_alarm], "data"))}
+    document = to_json(by_alarm)
+    samples = list(csv.DictReader(io.StringIO(to_csv([by_alarm]))))
+
+    assert "tau = 0.2" in drawn["Alarm rate so far"]
+    assert "tau = " not in drawn["False-positive rate so far"]
+    assert [int(samples[-1][name]) for name in ("alarms", "decisions")] == [
+        document["tally"][name] for name in ("alarms", "decisions")
+    ]
+    for name, tier in document["tiers"].items():
+        rate = tier["alarms"] / document["tally"]["decisions"]
+        assert re.search(rf"{name} +{tier['tau']:g} +{rate:.2%} +{rate / tier['tau']:.2f} ", to_text([by_alarm]))
+    by_partition = re.search(
+        r"<th>NP-score</th></tr></thead><tbody>\n<tr><td>0</td>(.*?)</tr>", to_html([by_alarm], "data")
+    )
+    assert by_partition
+    assert f"<td>{document['alarm_rate']:.2%}</td>" in by_partition[1]
+    assert "Alarm rate so far" not in {title(figure) for figure in figures(to_html([run()], "data"))}
 
 
 def test_a_report_is_made_for_paper_too() -> None:

@@ -35,7 +35,7 @@ const day = at => new Date(at).toLocaleDateString("en", {day: "numeric", month: 
 const when = bin => bin.size >= DAY_MS ? day(bin.at) : `${day(bin.at)}, ${clock(bin.at)} to ${clock(bin.at + bin.size)}`;
 function ticks(begin, end, width) {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080].map(minutes => minutes * 60000);
-  const step = steps.find(size => (end - begin) / size <= Math.max(2, width / 85)) ?? steps.at(-1);
+  const step = steps.find(size => (end - begin) / size <= Math.max(2, width / 65)) ?? steps.at(-1);
   const shift = new Date(end).getTimezoneOffset() * 60000, found = [];
   for (let at = Math.ceil((begin - shift) / step) * step + shift; at < end; at += step) found.push([at, step >= DAY_MS ? day(at) : clock(at)]);
   return found;
@@ -196,7 +196,7 @@ function spark(svg, history, held, tau) {
   svg.replaceChildren();
   if (!found) return;
   const bins = rateOf(found.bins, held.hits, held.of), top = Math.max(2 * tau, ...bins.map(bin => bin.value ?? 0));
-  const x = bin => Math.max(0, (width - 2) * (bin.at + bin.size / 2 - found.begin) / (found.end - found.begin)), y = value => 24 - 22 * value / top;
+  const x = bin => (width - 3) * Math.min(1, Math.max(0, (bin.at + bin.size / 2 - found.begin) / (found.end - found.begin))), y = value => 24 - 22 * value / top;
   drawn(svg, "line", {class: "tau", x1: 0, x2: width, y1: y(tau), y2: y(tau)});
   for (const run of runsOf(bins)) drawn(svg, "path", {class: "line", d: "M" + run.map(bin => `${x(bin).toFixed(1)} ${y(bin.value).toFixed(1)}`).join("L") + (run.length === 1 ? "h3" : "")});
 }

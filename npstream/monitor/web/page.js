@@ -41,9 +41,9 @@ function updateTiles(s, known, at) {
     cold
       ? tile(held.name, "Warming up", {wide: true, pill: WARMING, bar: of ? seen / of : 0, lines: [`${whole(seen)} of ${whole(of)} ${held === BY_ALARM ? "observations" : "labelled non-targets"} before ${known.length > 1 ? "all partitions raise alarms" : "the first alarm"}`]})
       : tile(held.name, percent(window.value), {wide: true, pill: verdict(window, tau), gauge: [window, tau],
-        lines: [`target ${taus.map(percent).join(", ")}${window.of ? `; 95% interval ${interval(window)}` : ""}`, listed(window.of && `last ${whole(window.of)} ${held.what}`, since(lifetime)), warming.length && `${warming.length} of ${plural(known.length, "partition")} warming up`]}),
+        lines: [`target ${taus.map(percent).join(", ")}${window.of ? `; 95% interval ${interval(window)}` : ""}`, window.of ? `last ${whole(window.of)} ${held.what}` : "", since(lifetime), warming.length && `${warming.length} of ${plural(known.length, "partition")} warming up`]}),
     tile("Detection rate", percent(detection.value), {lines: [detection.of ? `last ${whole(detection.of)} targets` : cold ? "counted after the warm-up" : "no labelled targets yet", detected.of ? `${percent(detected.value)} since warm-up` : ""]}),
-    tile("Alarms a day", perDay.length ? compact(perDay.reduce((n, p) => n + p.alarms_per_day, 0)) : "–", {lines: [`${whole(sum(p => p.alarms))} in all${perDay.length ? "" : "; known after an hour"}`, budget ? `${whole(budget)} withheld by the budget` : ""]}),
+    tile("Alarms a day", perDay.length ? compact(perDay.reduce((n, p) => n + p.alarms_per_day, 0)) : "–", {lines: [`${whole(sum(p => p.alarms))} in all`, perDay.length ? "" : "a rate after an hour of events", budget ? `${whole(budget)} withheld by the budget` : ""]}),
     tile("Events/s", perSecond(speed(samples, at, sum(p => p.events))), {lines: [`${whole(sum(p => p.events))} in all`, sum(p => p.dead_letters) ? plural(sum(p => p.dead_letters), "dead letter") : ""]}),
     tile("Lag", lags.length ? compact(lag) : "–", {lines: [!lags.length ? "not known yet" : lag ? `records, up to ${seconds(Math.max(...lags.map(p => p.lag_s)))}` : "nothing waits", behind.length ? (labelsBehind ? `labels: ${plural(labelsBehind, "record")} behind` : "labels: none behind") : ""]}),
   );
@@ -63,12 +63,6 @@ function updateTrouble(s) {
   if ([...list.children].map(node => node.textContent).join("\n") !== trouble.join("\n")) list.replaceChildren(...trouble.map(text => element("li", text)));
 }
 
-function updateTiers(known) {
-  const box = byId("tiers"), names = [...new Set(known.flatMap(p => p.tiers.map(tier => tier.name)))];
-  box.hidden = !names.length;
-  if (names.length) ratesTable(box, names.map(name => tierRow(known.flatMap(p => p.tiers.filter(tier => tier.name === name)), known.length === 1 ? short(known[0].tiers.find(tier => tier.name === name).threshold) : "by partition")), "Tier");
-}
-
 function update(s) {
   const at = Date.now(), known = s.partitions.filter(p => p.events != null), table = document.querySelector("#partitions table");
   latest = s;
@@ -80,7 +74,9 @@ function update(s) {
   waiting.hidden = s.partitions.length > 0;
   setText(waiting, s.source === "group" ? "Reading what the group has committed…" : s.started ? "No partition is assigned to this worker yet." : "Starting: the worker compiles its kernel, once on this machine, and then joins the group.");
   for (const id of ["time", "partitions"]) byId(id).hidden = !s.partitions.length;
-  if (known.length) { latest.view = updateTiles(s, known, at); updateTiers(known); } else byId("tiles").replaceChildren();
+  if (known.length) latest.view = updateTiles(s, known, at); else byId("tiles").replaceChildren();
+  updateTiers(byId("tiers"), known, heldBy(known[0]));
+  updateChallenger(byId("challenger"), known, heldBy(known[0]));
   for (const [number, row] of rows) if (!s.partitions.some(p => p.partition === number)) { row.node.remove(); rows.delete(number); }
   for (const p of s.partitions) if (!rows.has(p.partition)) rows.set(p.partition, new Row(p.partition, table, s.partitions.length === 1));
   for (const p of s.partitions) rows.get(p.partition).update(p, at);

@@ -2,7 +2,7 @@
 const FACTS = [
   ["Decisions", [["alarms", "Alarms"], ["withheld", "Withheld by the budget"], ["budget", "Budget left"], ["fpr", "FPR of labelled"], ["weighted", "FPR by review sample"], ["dead", "Dead letters"]]],
   ["Labels", [["labels", "Learned"], ["pending", "Waiting"], ["late", "Late, orphan"], ["corrected", "Corrected"], ["expired", "Expired"], ["labelLag", "Behind in the labels topic"]]],
-  ["Model", [["threshold", "Threshold"], ["gamma", "Gamma"], ["learned", "Events learned"], ["challenger", "Challenger, not published"], ["warmup", "Warm-up"]]],
+  ["Model", [["threshold", "Threshold"], ["gamma", "Gamma"], ["learned", "Events learned"], ["warmup", "Warm-up"]]],
   ["Progress", [["offset", "Offset"], ["lag", "Lag"], ["checkpoint", "Checkpoint"], ["restored", "Restored in"]]],
 ];
 const sparkSvg = () => {
@@ -13,26 +13,25 @@ const sparkSvg = () => {
   return svg;
 };
 
-/* Rates beside their targets, one line each. */
-function ratesTable(node, rows, what) {
+/* Rates beside their targets, one line each: what is held, then columns of numbers. */
+function ratesTable(node, rows, what, held, columns) {
   node.querySelector(".scroll")?.remove();
   const box = element("div", null, "scroll"), table = element("table", null, "rates"), head = element("tr"), body = element("tbody");
-  const numbers = ["Since warm-up", "Detection", "Alarms", "Withheld", "Threshold"], cell = (name, text, className) => {
+  const cell = (name, text, className) => {
     const node = element("td", text, className);
     if (name) node.dataset.name = name;
     return node;
   };
-  head.append(...[what, "Target", "FPR", ""].map(name => element("th", name)), ...numbers.map(name => element("th", name, "number")));
-  for (const {name, tau, rate, tpr, alarms, withheld, threshold} of rows) {
-    const row = element("tr"), title = element("th", name), gauge = cell("", null), svg = document.createElementNS(SVG, "svg"), pill = element("span");
+  head.append(...[what, "Target", held.short, ""].map(name => element("th", name)), ...columns.map(([name]) => element("th", name, "number")));
+  for (const each of rows) {
+    const {name, tau, rate} = each, row = element("tr"), title = element("th", name), gauge = cell("", null), svg = document.createElementNS(SVG, "svg"), pill = element("span");
     title.scope = "row";
     bullet(svg, rate.window, tau);
-    svg.style.minWidth = "6rem";
     setPill(pill, verdict(rate.window, tau));
     gauge.append(svg);
-    const held = cell("FPR", `${percent(rate.window.value)} `, "wide"), texts = [percent(rate.lifetime.of ? rate.lifetime.value : null), percent(tpr.window.value), whole(alarms), whole(withheld), threshold];
-    held.append(pill);
-    row.append(title, cell("Target", percent(tau)), held, gauge, ...texts.map((text, i) => cell(numbers[i], text, "number")));
+    const now = cell(held.short, `${percent(rate.window.value)} `, "wide");
+    now.append(pill);
+    row.append(title, cell("Target", percent(tau)), now, gauge, ...columns.map(([name, text]) => cell(name, text(each), "number")));
     body.append(row);
   }
   table.append(element("thead"), body);
@@ -40,8 +39,24 @@ function ratesTable(node, rows, what) {
   box.append(table);
   node.append(box);
 }
-const tierRow = (tiers, threshold) => ({name: tiers[0].name, tau: tiers[0].tau, alarms: tiers.reduce((n, t) => n + t.alarms, 0), withheld: tiers.reduce((n, t) => n + t.withheld.budget, 0), threshold,
-  rate: {window: added(tiers, t => t.fpr, "window"), lifetime: added(tiers, t => t.fpr, "lifetime")}, tpr: {window: added(tiers, t => t.tpr, "window")}});
+const LEARNED = [["Since warm-up", r => percent(r.rate.lifetime.value)], ["Detection", r => percent(r.tpr.window.value)]];
+const TIER_COLUMNS = [...LEARNED, ["Alarms", r => whole(r.sum(t => t.alarms))], ["Withheld", r => whole(r.sum(t => t.withheld.budget))], ["Threshold", r => r.of.length === 1 ? short(r.of[0].threshold) : "by partition"]];
+const CHALLENGER_COLUMNS = [...LEARNED, ["Detection since warm-up", r => percent(r.tpr.lifetime.value)]];
+function rateRow(name, of, held) {
+  const both = rate => ({window: added(of, rate, "window"), lifetime: added(of, rate, "lifetime")});
+  return {name, of, tau: of[0].tau, rate: both(held.rate), tpr: both(t => t.tpr), sum: f => of.reduce((n, t) => n + f(t), 0)};
+}
+/* Tiers of these partitions, and their challenger beside what is published: each where there is one. */
+function updateTiers(box, known, held) {
+  const names = [...new Set(known.flatMap(p => p.tiers.map(tier => tier.name)))];
+  box.hidden = !names.length;
+  if (names.length) ratesTable(box, names.map(name => rateRow(name, known.flatMap(p => p.tiers.filter(tier => tier.name === name)), held)), "Tier", held, TIER_COLUMNS);
+}
+function updateChallenger(box, known, held) {
+  const both = known.filter(p => p.challenger), rivals = both.map(p => p.challenger), own = heldBy(rivals[0]);
+  box.hidden = !both.length;
+  if (both.length) ratesTable(box, [rateRow("Champion", both, held), rateRow(own === held ? "Challenger" : `Challenger, by ${own.short}`, rivals, own)], "Model", held, CHALLENGER_COLUMNS);
+}
 
 function speed(samples, at, events) {
   if (samples.length && events < samples.at(-1).events) samples.length = 0;
@@ -114,8 +129,11 @@ class Row {
       box.append(element("h3", title), list);
       facts.append(box);
     }
-    this.tiers = element("div");
-    this.tiers.append(element("h3", "Tiers"));
+    [this.tiers, this.challenger] = ["Tiers", "Challenger"].map(name => {
+      const box = element("div");
+      box.append(element("h3", name));
+      return box;
+    });
     this.figure = element("figure");
     this.canvas = element("canvas");
     this.caption = element("figcaption");
@@ -124,7 +142,7 @@ class Row {
     this.canvas.hidden = true;
     const lower = element("div", null, "lower");
     lower.append(this.figure, facts);
-    this.inside.append(this.reason, charts, this.tiers, lower);
+    this.inside.append(this.reason, charts, this.tiers, this.challenger, lower);
   }
   update(p, at, again = false) {
     this.p = p;
@@ -148,9 +166,11 @@ class Row {
   updateDetails(p) {
     setText(this.reason, p.reason ?? "");
     this.reason.hidden = !p.reason;
-    this.charts.node.hidden = p.events == null || rows.size === 1;   // of a single one the page has drawn them above
+    const alone = p.events == null || rows.size === 1;   // of a single one the page has it all above
+    this.charts.node.hidden = alone;
     this.values.alarms.closest(".facts").hidden = p.events == null;
-    this.tiers.hidden = !p.tiers?.length;
+    updateTiers(this.tiers, alone ? [] : [p], heldBy(p));
+    updateChallenger(this.challenger, alone ? [] : [p], heldBy(p));
     this.figure.hidden = p.d !== 2;
     if (p.events == null) return;
     const labels = p.labels, shown = {
@@ -170,7 +190,6 @@ class Row {
       gamma: short(p.gamma),
       learned: whole(p.learned) + (p.learning ? "" : " (frozen)"),
       warmup: p.warming_up ? `${whole(p.warmup.seen)} of ${whole(p.warmup.of)} ${heldBy(p).what}` : "done",
-      challenger: p.challenger ? `FPR ${percent(p.challenger.fpr.lifetime.value)} (target ${percent(p.challenger.tau)}), detects ${percent(p.challenger.tpr.lifetime.value)}` : null,
       offset: whole(p.next_offset),
       lag: p.lag_records == null ? "–" : p.lag_records ? `${plural(p.lag_records, "record")}, ${seconds(p.lag_s)}` : "none",
       checkpoint: p.checkpoint_left ? `${plural(p.checkpoint_left, "offset")} ago` : p.checkpoint_age_s ? `${seconds(p.checkpoint_age_s)} ago` : "covers all",
@@ -180,7 +199,6 @@ class Row {
       this.values[key].parentNode.hidden = text == null;
       setText(this.values[key], text ?? "");
     }
-    if (p.tiers.length && inView(this.tiers)) ratesTable(this.tiers, p.tiers.map(tier => tierRow([tier], short(tier.threshold))), "Tier");
     this.why = p.phase === "paused" ? "Not drawn: the partition is paused." : p.learned ? "" : "Not drawn yet: the model has learned from no label.";
     if (this.canvas.hidden || this.why) this.notDrawn(this.why || "Not drawn yet: asking for it.");
   }

@@ -45,7 +45,7 @@ const added = (list, rate, span) => wilson(...["hits", "of"].map(key => list.red
 
 /* Every verdict has a sign and a word: colour only repeats it. */
 function verdict(rate, tau) {
-  if (rate.value == null) return ["○ no labels yet", "soft"];
+  if (rate.value == null) return ["○ not known yet", "soft"];
   if (rate.lower > tau) return ["▲ above target", "bad"];
   if (rate.upper < tau) return ["▼ below target", "soft"];
   return ["● on target", "good"];
@@ -56,6 +56,6 @@ const PHASES = {live: ["● live", "good"], replaying: ["↻ replaying", "warn"]
 const WARMING = ["◔ warming up", "warn"];
 
 /* The rate that is held to tau: of all alarms, or of false ones; as a reading has it, and as it is counted over time. */
-const BY_ALARM = {name: "Alarm rate", what: "observations", rate: p => p.alarm_rate, hits: c => c.alarms, of: c => c.decisions - c.warmup};
-const BY_FPR = {name: "False-positive rate", what: "non-targets", rate: p => p.fpr, hits: c => c.false_alarms, of: c => c.non_targets};
+const BY_ALARM = {name: "Alarm rate", short: "Alarm rate", what: "observations", rate: p => p.alarm_rate, hits: c => c.alarms, of: c => c.decisions - c.warmup};
+const BY_FPR = {name: "False-positive rate", short: "FPR", what: "non-targets", rate: p => p.fpr, hits: c => c.false_alarms, of: c => c.non_targets};
 const heldBy = p => p?.control === "alarm_rate" ? BY_ALARM : BY_FPR;
