@@ -198,6 +198,7 @@ def test_odd_events_among_others_are_read_as_alone(value: bytes) -> None:
         {"card": None, "auth": {"three_ds": 0}, "device": []},
         {"created_at": 1_700_000_000_000, "fraud": True},
         {"fraud": None},
+        {"fraud": "Y"},
         {"kind": "purchase"},
     ],
 )
@@ -296,6 +297,22 @@ def test_categories_have_one_code(text: str, key: int) -> None:
     ),
     st.sampled_from(["", "Z", "z", "+01:00", "-0530", "+23", "+24:00", "x", "+1", "+01:60", "-", ":00"]),
 )
+@example("2024-02-29", "")
+@example("2024-02-30", "")
+@example("2023-02-29", "")
+@example("1900-02-29", "")
+@example("2000-02-29", "")
+@example("2024-01-32", "")
+@example("2024-01-00", "")
+@example("2024-00-01", "")
+@example("2024-12-31", "")
+@example("2024-13-01", "")
+@example("0001-01-01T00:00:00.000000001", "-23:59")
+@example("0000-01-01", "")
+@example("9999-12-31T23:59:59,999999999", "+23:59")
+@example("2024-01-01T24:00", "")
+@example("2024-01-01T00:60", "")
+@example("2024-01-01T00:00:60", "")
 @settings(max_examples=500)
 def test_times_are_one_number(text: str, zone: str) -> None:
     """Whatever looks like a time, in compiled code as in plain Python."""
