@@ -199,6 +199,7 @@ def test_odd_events_among_others_are_read_as_alone(value: bytes) -> None:
         {"created_at": 1_700_000_000_000, "fraud": True},
         {"fraud": None},
         {"fraud": "Y"},
+        {"card": ["DE"]},
         {"kind": "purchase"},
     ],
 )
