@@ -27,9 +27,7 @@ def _power(q: int) -> int:
         return _in_128_bits(int(5**q))
     five = int(5**-q)
     size = (five - 1).bit_length()
-    if q >= _EXACT_LOWEST:
-        return (1 << size + 127) // five + 1
-    return _in_128_bits((1 << 2 * size + 128) // five + 1)
+    return (1 << size + 127) // five + (q >= _EXACT_LOWEST)
 
 
 def _in_128_bits(number: int) -> int:
