@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from npstream.codec.categories import code_of, start_of_key
 from npstream.codec.decoder import Decoded, EventConfig, EventDecoder
+from npstream.codec.features import Feature
 from npstream.codec.json_events import WALK_MIN
 from npstream.codec.times import seconds_of_text
 from npstream.codec.tokens import code_of_token, past_number, past_string, seconds_of_token
@@ -262,6 +264,20 @@ def test_what_is_wrong_anywhere_is_found(value: bytes) -> None:
 
     assert odd(whole, PAYMENTS)
     check([whole], PAYMENTS)
+
+
+def test_a_key_is_known_in_its_own_object_alone() -> None:
+    """Wherever another object has one of the same name, and in whatever order they come."""
+    mapping = tuple(Feature(name=path[-1], kind="number", path=path) for path in ("a.b", "c"))
+    config = EventConfig(d=2, mapping=mapping, max_bytes=400)
+    values = [
+        orjson.dumps(dict([*order[:at], ("b", 9), *order[at:]]))
+        for order in permutations({"a": {"b": 1}, "c": 2, "id": "i", "y": 1}.items())
+        for at in range(5)
+    ]
+
+    assert not any(odd(value, config) for value in values)
+    check(values, config)
 
 
 def test_one_event_cannot_pass_for_two() -> None:
