@@ -40,7 +40,7 @@ def unusable(records: Sequence[Record]) -> dict[int, BadEvent]:
 
 def _suspicious(records: Sequence[Record]) -> bool:
     _, _, keys, _, headers = zip(*records, strict=True)
-    if any(headers) and UNREADABLE_HEADERS in headers:
+    if UNREADABLE_HEADERS in headers:
         return True
     texts = chain(keys, chain.from_iterable(chain.from_iterable(headers)))
     return sum(map(len, filter(None, texts))) + _HEADER_BYTES * sum(map(len, headers)) > _PART_MAX

@@ -65,12 +65,16 @@ class Walked(NamedTuple):
 
 
 class _Desk(NamedTuple):
-    """Room to work in: open containers by depth, the edge to try first and the last event at each node."""
+    """Room to work in: open containers by depth, the edge to try first and the last event at each node.
+
+    `identity` int64[2] is where the id of an event, if it has one, begins and ends.
+    """
 
     nodes: NDArray[np.int32]
     places: NDArray[np.int64]
     hints: NDArray[np.int32]
     met: NDArray[np.int64]
+    identity: NDArray[np.int64]
 
 
 class Walker:
@@ -86,6 +90,7 @@ class Walker:
             np.zeros(_DEPTH_MAX, np.int64),
             self._tables.edges[:-1].copy(),
             np.zeros(count, np.int64),
+            np.zeros(2, np.int64),
         )
 
     def walk(self, values: Sequence[bytes]) -> tuple[Walked, list[EventId | None]]:
@@ -118,14 +123,14 @@ def _walk(text: Text, ends: NDArray[np.int64], tables: PathTables, start: np.uin
     """Read the events that lie in `text`, event e up to ends[e], each with a zero behind it; the size of all ids."""
     begin = used = 0
     for e in range(ends.size):
-        kind, first, last = _event(text, begin, ends[e], e, tables, start, found, desk)
+        kind = _event(text, begin, ends[e], e, tables, start, found, desk)
         found.kinds[e] = kind
-        if kind != ODD:
-            for at in range(first, last):
+        if kind == ODD:
+            found.id_type[e] = _NO_ID
+        if found.id_type[e] != _NO_ID:
+            for at in range(desk.identity[0], desk.identity[1]):
                 found.id_text[used] = text[Index(at)]
                 used += 1
-        else:
-            found.id_type[e] = _NO_ID
         found.id_text[used] = _LINE  # no string of JSON holds one
         used += 1
         begin = ends[e] + 1
@@ -142,15 +147,15 @@ def _event(
     start: np.uint64,
     found: Walked,
     desk: _Desk,
-) -> tuple[int, int, int]:
-    """The kind of one event, or `ODD`, and where its id is; the rest is put into its row of `found`."""
+) -> int:
+    """The kind of one event, or `ODD`; the rest is put into its row of `found`, and where its id is on the desk."""
     values = found.values
     for f in range(values.shape[1]):
         values[e, f] = np.nan
-    label, says_label, has_x, id_begin, id_end = 0, False, False, 0, 0
+    label, says_label, has_x = 0, False, False
     at = past_space(text, begin)
     if text[Index(at)] != _BRACE:
-        return ODD, 0, 0
+        return ODD
     at += 1
     # The open container: its node (-1 when nobody asks for anything below), and the place in an array (-1: an object).
     depth, node, place, fresh = 0, 0, -1, True
@@ -165,13 +170,13 @@ def _event(
             continue
         if not fresh:
             if text[Index(at)] != COMMA:
-                return ODD, 0, 0
+                return ODD
             at = past_space(text, at + 1)
             place += place >= 0
         fresh, child = False, -1
         if place < 0:
             if text[Index(at)] != QUOTE:
-                return ODD, 0, 0
+                return ODD
             at += 1
             size = _next_key(text, at, node, tables, desk.hints) if node >= 0 else -1
             if size >= 0:
@@ -182,35 +187,35 @@ def _event(
                 key = at
                 at, plain = past_string(text, key)
                 if at < 0 or (node >= 0 and not plain):
-                    return ODD, 0, 0
+                    return ODD
                 if node >= 0:
                     child = _by_key(text, key, at - key, node, tables, desk.hints)
             at = past_space(text, at + 1)
             if text[Index(at)] != COLON:
-                return ODD, 0, 0
+                return ODD
             at = past_space(text, at + 1)
         elif node >= 0:
             child = _by_index(place, node, tables)
         if child >= 0:
             if desk.met[Index(child)] == e:
-                return ODD, 0, 0  # the key is there twice
+                return ODD  # the key is there twice
             desk.met[Index(child)] = e
         elif child < -1:
-            return ODD, 0, 0
+            return ODD
         opening = text[Index(at)]
         if opening in (_BRACE, _BRACKET):
             if child >= 0:
                 if tables.wants[Index(child)] != tables.wants[Index(child + 1)]:
-                    return ODD, 0, 0
+                    return ODD
                 if tables.vector[Index(child)] >= 0:
                     has_x = True
                     if opening == _BRACKET:
                         at = _vector(text, at + 1, tables.vector[Index(child)], e, values)
                         if at < 0:
-                            return ODD, 0, 0
+                            return ODD
                         continue
             if depth == _DEPTH_MAX:
-                return ODD, 0, 0
+                return ODD
             desk.nodes[Index(depth)], desk.places[Index(depth)] = node, place
             depth += 1
             node, place, fresh = child, 0 if opening == _BRACKET else -1, True
@@ -219,11 +224,11 @@ def _event(
         first = at
         token, at, number, whole, plain = _scalar(text, at)
         if token == _NOTHING:
-            return ODD, 0, 0
+            return ODD
         if child < 0 or token == _NULL:
             continue
         if tables.vector[Index(child)] >= 0 or not plain:
-            return ODD, 0, 0
+            return ODD
         last = at
         if token == _TEXT:
             first, last = first + 1, last - 1
@@ -235,23 +240,23 @@ def _event(
                 elif token == _NUMBER and whole:
                     found.id_type[e] = _WHOLE_ID
                 else:
-                    return ODD, 0, 0
-                id_begin, id_end = first, last
+                    return ODD
+                desk.identity[0], desk.identity[1] = first, last
             elif want == LABEL:
                 label = _sign(text, first, last, token, number, tables)
                 if label == 0:
-                    return ODD, 0, 0
+                    return ODD
             elif want == KIND:
                 if token != _TEXT or not _is_word(text, first, last - first, _LABEL_WORD):
-                    return ODD, 0, 0
+                    return ODD
                 says_label = True
             else:
                 value = _value(text, first, last, want, token, number, whole, start)
                 if value != value:
-                    return ODD, 0, 0
+                    return ODD
                 values[e, tables.feature[Index(w)]] = value
     if past_space(text, at) != end:
-        return ODD, 0, 0
+        return ODD
     has_values, complete = has_x, True
     for f in range(values.shape[1]):
         if values[e, f] == values[e, f]:
@@ -260,12 +265,12 @@ def _event(
             complete = False
     found.y[e] = label
     if has_values and not complete:
-        return ODD, 0, 0
+        return ODD
     if label == 0:
-        return _OBSERVATION if has_values and not says_label else ODD, id_begin, id_end
+        return _OBSERVATION if has_values and not says_label else ODD
     if has_values:
-        return _ECHO if says_label else _LABELLED, id_begin, id_end
-    return _LABEL_ALONE if found.id_type[e] != _NO_ID else ODD, id_begin, id_end
+        return _ECHO if says_label else _LABELLED
+    return _LABEL_ALONE if found.id_type[e] != _NO_ID else ODD
 
 
 @jit_inline

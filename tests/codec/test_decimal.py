@@ -35,6 +35,14 @@ def test_a_decimal_becomes_the_nearest_double(digits: int, q: int) -> None:
     assert found == right or (np.isnan(found) and not 1e-290 < right < 1e290)
 
 
+@pytest.mark.parametrize("q", [-30, -1, 0, 23, 30])
+def test_digits_of_any_length_become_the_nearest_double(q: int) -> None:
+    """With every number of zeros in front of their bits."""
+    for size in range(64):
+        for digits in {1 << size, (2 << size) - 1, (3 << size) // 2}:
+            assert to_double(np.uint64(digits), q) == float(f"{digits}e{q}"), digits
+
+
 @given(finite.filter(lambda number: 1e-290 < abs(number) < 1e290))
 def test_the_shortest_text_of_a_double_becomes_that_double(number: float) -> None:
     """What serialisers write comes back."""

@@ -1,6 +1,7 @@
 """The fast decoder against its plain oracle, and what does not depend on the format."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from npstream.codec.decoder import REASONS, EventConfig, EventDecoder, Kind
 from npstream.codec.document import document
 from npstream.codec.draft import DocumentDecoder
+from npstream.codec.event import shown
 from npstream.codec.features import Feature
 from npstream.codec.transform import transform_of
 from npstream.errors import BadEvent
@@ -260,3 +262,17 @@ def test_documents_give_the_rows_of_the_mapping(documents: list[dict[str, Any]])
 
     assert repr(rows(found)) == repr(rows(DocumentDecoder(payments.PAYMENTS).decode(contents)))  # NaN is no NaN
     assert [found.errors[len(documents) + at].reason for at in range(2)] == ["not_finite", "not_finite"]
+
+
+@pytest.mark.parametrize("nest", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["lists", "objects"])
+def test_a_picture_of_a_value_is_short_however_deep_it_is(nest: Callable[[Any], Any]) -> None:
+    """What lies beyond its end is not looked at, or a hostile event would exhaust the stack."""
+    shallow: Any = 1
+    for _ in range(100):
+        shallow = nest(shallow)
+    deep = shallow
+    for _ in range(100_000):
+        deep = nest(deep)
+
+    assert shown(deep) == shown(shallow)
+    assert shown(deep).endswith("...")

@@ -44,6 +44,8 @@ def test_a_payment_is_read_by_its_paths() -> None:
 
 @given(events)
 @example(EVENT)
+@example({**EVENT, "velocity_1h": 1e15, "device": {"scores": [0, -1e15]}})
+@example({**EVENT, "velocity_1h": 10**15 + 1})
 @example({"fraud": "Y", "payment_id": 3})
 @example({"fraud": "Y"})
 @example({})

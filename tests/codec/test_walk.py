@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from npstream.codec.categories import code_of, start_of_key
 from npstream.codec.decoder import Decoded, EventConfig, EventDecoder
+from npstream.codec.features import Feature
 from npstream.codec.json_events import WALK_MIN
 from npstream.codec.times import seconds_of_text
 from npstream.codec.tokens import code_of_token, past_number, past_string, seconds_of_token
@@ -198,6 +200,8 @@ def test_odd_events_among_others_are_read_as_alone(value: bytes) -> None:
         {"card": None, "auth": {"three_ds": 0}, "device": []},
         {"created_at": 1_700_000_000_000, "fraud": True},
         {"fraud": None},
+        {"fraud": "Y"},
+        {"card": ["DE"]},
         {"kind": "purchase"},
     ],
 )
@@ -262,6 +266,20 @@ def test_what_is_wrong_anywhere_is_found(value: bytes) -> None:
     check([whole], PAYMENTS)
 
 
+def test_a_key_is_known_in_its_own_object_alone() -> None:
+    """Wherever another object has one of the same name, and in whatever order they come."""
+    mapping = tuple(Feature(name=path[-1], kind="number", path=path) for path in ("a.b", "c"))
+    config = EventConfig(d=2, mapping=mapping, max_bytes=400)
+    values = [
+        orjson.dumps(dict([*order[:at], ("b", 9), *order[at:]]))
+        for order in permutations({"a": {"b": 1}, "c": 2, "id": "i", "y": 1}.items())
+        for at in range(5)
+    ]
+
+    assert not any(odd(value, config) for value in values)
+    check(values, config)
+
+
 def test_one_event_cannot_pass_for_two() -> None:
     """A value that ends in the middle and one that begins there are two bad events, not one good one."""
     values = [PLAIN, PLAIN[:20], PLAIN[20:], PLAIN]
@@ -296,6 +314,22 @@ def test_categories_have_one_code(text: str, key: int) -> None:
     ),
     st.sampled_from(["", "Z", "z", "+01:00", "-0530", "+23", "+24:00", "x", "+1", "+01:60", "-", ":00"]),
 )
+@example("2024-02-29", "")
+@example("2024-02-30", "")
+@example("2023-02-29", "")
+@example("1900-02-29", "")
+@example("2000-02-29", "")
+@example("2024-01-32", "")
+@example("2024-01-00", "")
+@example("2024-00-01", "")
+@example("2024-12-31", "")
+@example("2024-13-01", "")
+@example("0001-01-01T00:00:00.000000001", "-23:59")
+@example("0000-01-01", "")
+@example("9999-12-31T23:59:59,999999999", "+23:59")
+@example("2024-01-01T24:00", "")
+@example("2024-01-01T00:60", "")
+@example("2024-01-01T00:00:60", "")
 @settings(max_examples=500)
 def test_times_are_one_number(text: str, zone: str) -> None:
     """Whatever looks like a time, in compiled code as in plain Python."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from npstream.embedded import EmbeddedBroker, EmbeddedLog, create_topics
 from npstream.embedded.headers import decode_headers, encode_headers
-from npstream.errors import Fatal
+from npstream.errors import Fatal, StateCorrupt
 from npstream.records import Channel, Headers, Record, Topics
 from tests.contracts.builders import chunks, decision, joined, offsets, share, values
 
@@ -149,3 +149,16 @@ def test_writers_in_several_threads_and_a_committing_worker_lose_nothing(path: P
 def test_headers_come_back_as_they_were(headers: Headers) -> None:
     """Names, order, duplicates, empty and absent values survive."""
     assert list(decode_headers(encode_headers(headers))) == list(headers)
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "3", "'two'"])
+def test_a_damaged_partition_count_is_named(path: Path, count: str) -> None:
+    """None, fewer than none, more than there are, or no number: nobody reads or writes by it."""
+    with sqlite3.connect(path) as db:
+        db.execute(f"UPDATE topics SET partitions = {count} WHERE name = 'events'")
+    db.close()
+    log = EmbeddedLog(path, TOPICS)
+
+    with pytest.raises(StateCorrupt, match=rf"topic 'events' should have {count} partitions, there are 2"):
+        log.append(Channel.EVENTS, 0, [(None, b"event", (), 5)])
+    log.close()

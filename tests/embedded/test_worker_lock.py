@@ -42,7 +42,7 @@ def test_a_second_worker_in_the_same_process_is_refused(path: Path) -> None:
 
 
 def test_a_second_process_is_refused_until_the_first_is_dead(path: Path) -> None:
-    """A worker in another process keeps us out, by its number; kill -9 frees the file at once."""
+    """A worker in another process keeps us out, wherever the file is moved; kill -9 frees it at once."""
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -50,6 +50,10 @@ def test_a_second_process_is_refused_until_the_first_is_dead(path: Path) -> None
         assert holder.stdout.readline() == "holding\n"
         with pytest.raises(Fatal, match=rf"process {holder.pid}\)"):
             EmbeddedBroker(path, TOPICS, "group")
+        moved = path.rename(path.with_name("moved.db"))
+        with pytest.raises(Fatal, match=r"another worker runs on .*moved\.db, which it reached by another name"):
+            EmbeddedBroker(moved, TOPICS, "group")
+        moved.rename(path)
         holder.send_signal(signal.SIGKILL)
         holder.wait(timeout=10)
 

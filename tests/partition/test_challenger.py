@@ -316,3 +316,11 @@ def test_nothing_else_is_promoted() -> None:
     snapshot = machine.snapshot()
     with pytest.raises(StateCorrupt, match="challenger"):
         PartitionProcessor.from_snapshot(replace(snapshot, meta={**snapshot.meta, "challenger": None}))
+
+
+def test_what_it_decided_of_the_very_first_observation_is_kept() -> None:
+    """It was there from the beginning: a restart makes nothing unknown to it."""
+    made = processor(challenged())
+    made.process([record(0, {"id": "a", "x": [0.1, 0.2, 0.3]})])
+
+    assert all_of(again(made)) == all_of(made)

@@ -98,3 +98,14 @@ def test_a_processor_stops_before_the_event_and_names_it(size: int) -> None:
     assert (outputs, made.next_offset) == (5, 5)
     assert isinstance(halted, StateCorrupt)
     assert "events/0: more than 0.5% of a block of 1000 events are bad, the last at offset 5 (" in str(halted)
+
+
+def test_a_block_is_a_thousand_records() -> None:
+    """As the setting says: one bad event in each is a share of 0.001."""
+    cap = DeadLetterCap(0.001)
+
+    assert cap.admits_one()
+    cap.count(998)
+    assert not cap.admits_one()
+    cap.count(1)
+    assert cap.admits_one()

@@ -1,10 +1,16 @@
 """What the proof of a state stands on: everything that was learned."""
 
+import hashlib
+import struct
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
+from npstream.model import Model, Op, Operations
 from npstream.partition import LabelConfig, PartitionProcessor
+from npstream.partition.journal import Journal
 from npstream.records import Record
 from tests.partition.builders import config, labelled, mixed, processor, record
 
@@ -37,6 +43,23 @@ def test_a_label_that_no_decision_has_followed_is_in_the_proof() -> None:
         states.append(made.proof().state)
 
     assert len({*states}) == 2
+
+
+def test_a_journal_is_the_digest_of_plain_rows() -> None:
+    """Features, score, and one number of label, decision and correction: a proof that was committed stays right."""
+    code = np.array([Op.SCORE_LEARN, Op.SCORE, Op.LEARN, Op.SCORE_LEARN, Op.CORRECT], np.int8)
+    x, y = np.arange(15, dtype=np.float32).reshape(5, 3), np.array([1, 0, -1, -1, 1], np.int8)
+    operations = Operations(code, x, np.zeros(5), y, np.array([0, 1, 1, 2, 2], np.int32))
+    outcome = Model.create(config().params).run(operations, np.zeros(3, np.int8))
+    journal = Journal()
+    journal.extend(operations, outcome)
+
+    packed = b""
+    for at in (0, 2, 3, 4):
+        told = 16 * (code[at] == Op.CORRECT) + 4 * (int(y[at]) + 1) + int(outcome.decision[at]) + 1
+        packed += struct.pack("<3f4xdQ", *x[at].tolist(), outcome.score[at], told)
+    assert journal.hexdigest() == hashlib.blake2b(packed, digest_size=16).hexdigest()
+    assert Journal.load(journal.dump()).hexdigest() == journal.hexdigest()
 
 
 def test_a_correction_is_in_the_proof() -> None:

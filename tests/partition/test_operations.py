@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npstream.codec.decisions import default_id
@@ -151,6 +151,16 @@ def seen(plain: PlainBuffer) -> tuple[bytes, bytes, bytes, dict[str, int], int, 
 @pytest.mark.parametrize("d", [0, 2])
 @settings(deadline=None)
 @given(rules, st.lists(events(), max_size=60), st.lists(st.integers(1, 12), min_size=1, max_size=12))
+@example(
+    using=LabelConfig(buffer_max=2, corrections=True),
+    stream=[Event(Kind.LABEL, 1, 1, 0), Event(Kind.LABEL, 1, -1, 0), Event(Kind.OBSERVATION, 1, 0, 0)],
+    sizes=[1],
+)
+@example(
+    using=LabelConfig(buffer_max=2, expire_seconds=0.005),
+    stream=[Event(Kind.OBSERVATION, 1, 0, -3), Event(Kind.OBSERVATION, 2, 0, 0)],
+    sizes=[1],
+)
 def test_it_asks_for_what_a_plain_buffer_asks_for(
     d: int, using: LabelConfig, stream: list[Event], sizes: list[int]
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from npstream.codec.digest import key_of, keys_of
 from npstream.partition import LabelConfig, PartitionProcessor
-from npstream.partition.keyed import append, find, keyed, oldest, remove, slots_of
+from npstream.partition.keyed import append, append_all, find, keyed, oldest, remove, slots_of
 from npstream.partition.pending import Pending, Widths
 from tests.partition.builders import D, config, processor, record
 
@@ -123,3 +123,54 @@ def test_a_smaller_memory_keeps_the_newest() -> None:
     label(made, 9, 8, 7)
 
     assert (made.tally.labels_late, len(made.pending.dump()["labels.early"])) == (2, 17)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (Widths(3, 2, shadow=True), Widths(2), [[13, 14], [18, 19]]),
+        (Widths(3, 0, score=True, shadow=True), Widths(0, score=True), [[], []]),
+        (Widths(3, 0, shadow=True), Widths(3), [[10, 11, 12], [13, 14, 15]]),
+        (Widths(1, 0, shadow=True), Widths(1), [[10], [11]]),
+    ],
+    ids=["its own", "none", "the same", "the same one"],
+)
+def test_a_promoted_challenger_finds_the_features_that_it_reads(
+    before: Widths, after: Widths, kept: list[list[int]]
+) -> None:
+    """Of each waiting observation: those of its own, those of the champion, or none but the event's score."""
+    rules = LabelConfig(buffer_max=3)
+    made = Pending(rules, before)
+    slots = append_all(made.buffer.entries, keys_of([1, 2]))
+    made.buffer.parked_at[slots] = [1, 2]
+    made.buffer.x[slots] = np.arange(10, 10 + made.buffer.x[slots].size).reshape(2, -1)
+    made.buffer.score[slots[: made.buffer.score.size]] = [0.25, 0.5][: made.buffer.score.size]
+
+    promoted = made.promoted(rules, after, 1)
+
+    found = slots_of(promoted.buffer.entries)
+    assert promoted.buffer.x[found].tolist() == kept
+    assert not after.score or promoted.buffer.score[found].tolist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("corrections", [False, True])
+def test_a_smaller_buffer_lets_thousands_go(corrections: bool) -> None:
+    """When settings leave less room than waits: the oldest go before the next event, in as many calls as it takes."""
+    made = machine(buffer_max=2100, corrections=corrections)
+    observe(made, 0, 2100)
+    made.reconfigure(config(labels=LabelConfig(buffer_max=10, corrections=corrections)))
+    step = made.process([record(made.next_offset, {"x": [0, 0, 0], "y": 1})])
+
+    assert len(step.outputs) == 1
+    assert made.tally.observations_expired == 2090
+    assert slots_of(made.pending.buffer.entries).size == 10
+    label(made, 2090, 2089)
+    assert (made.tally.labels_joined, made.tally.labels_late) == (1, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 1000, 1024])
+def test_the_table_of_keys_is_at_most_half_full_and_no_larger(size: int) -> None:
+    """Memory is taken by `labels.buffer_max` and the like: four places for each entry would be twice what it takes."""
+    places = keyed(size).table.size
+
+    assert places >= 2 * size > places // 2

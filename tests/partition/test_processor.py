@@ -1,5 +1,6 @@
 """The processor as a value-in, value-out machine."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -260,3 +261,16 @@ def test_an_alarm_that_nobody_can_label_is_not_waited_for() -> None:
 
     assert machine.tally.alarms == 10
     assert machine.model.outstanding == 0
+
+
+def test_the_tally_counts_what_was_published() -> None:
+    """Decisions, alarms, and why the others are none."""
+    made = processor()
+    found = [decision(output) for output in run(made, [labelled(600)])]
+    reasons = Counter(each["reason"] for each in found)
+    tally = made.tally
+
+    assert tally.decisions == len(found) == 600
+    assert tally.alarms == sum(each["decision"] == 1 for each in found) > 0
+    assert (tally.withheld_warmup, tally.withheld_budget) == (reasons["warmup"], reasons["budget"])
+    assert reasons["warmup"] > 0

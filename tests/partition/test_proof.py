@@ -107,3 +107,13 @@ def test_what_is_kept_by_its_digest_does_not_depend_on_its_neighbours(
     chain.extend(outputs[cut:])
 
     assert chain.hexdigest() == digest(outputs)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_full_block_is_folded_at_once(blocks: int) -> None:
+    """A snapshot after it holds none of its outputs."""
+    chain = Chain()
+    chain.extend([Output(Channel.DECISIONS, None, b"1", [(OFFSET_HEADER, b"1")], 1)] * (blocks * BLOCK))
+
+    assert chain.dump()[1] == Chain().dump()[1]
+    assert chain.dump()[0] != Chain().dump()[0]

@@ -1,5 +1,6 @@
 """The review sample: who is in it, what its labels count, and what they say of all observations."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,20 @@ def test_the_sample_follows_from_id_and_seed_alone() -> None:
 
     assert chosen[0] == chosen[1]
     assert len(chosen[0] & chosen[2]) < 0.5 * len(chosen[0])
+
+
+def test_reviews_are_those_of_their_events_though_thousands_expire_between_them() -> None:
+    """A batch of more operations than one call lays out, decided by decision: as in small batches."""
+    using = replace(reviewing(0.5), labels=LabelConfig(buffer_max=2000, review=0.5, expire_seconds=1.0))
+    waiting = [each._replace(timestamp_ms=5) for each in observations(1500)]
+    # Time moves by 1% of a second for each event: in the middle of these all that waits is due.
+    late = [each._replace(timestamp_ms=10**6) for each in observations(150, first=1500)]
+    whole, parts = processor(using), processor(using)
+    whole.process(waiting), parts.process(waiting)
+
+    assert decided(whole, late) == decided(parts, late, 10)
+    assert whole.tally.observations_expired > 1500
+    assert whole.review.requested == parts.review.requested
 
 
 def test_without_a_sample_nothing_is_added() -> None:

@@ -237,3 +237,12 @@ def test_large_entries_make_small_segments() -> None:
 
     assert max(sizes) < 900_000
     assert np.all(np.array([storage.segment_entries(33 + 4 * d) for d in (1000, 10**6)]) >= 1)
+
+
+def test_held_segments_that_follow_one_another_take_the_room_of_one() -> None:
+    """A long archive of a long buffer costs a snapshot little; each archived snapshot has runs of its own."""
+    held = {2: {6}, 9: {3, 4, 5, 7, 8}}
+    blobs = storage.SegmentIndex(4, held=held).dump(np.zeros(0, np.int64), np.zeros(0, np.int8))
+
+    assert np.frombuffer(blobs["segments.held"], "<i8").reshape(-1, 3).tolist() == [[2, 6, 1], [9, 3, 3], [9, 7, 2]]
+    assert storage.SegmentIndex.load(4, 0, blobs)[0].held == held

@@ -168,6 +168,30 @@ def test_many_merges_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.M
     check(bench, events, labels)
 
 
+def test_a_checkpoint_is_due_by_events_and_labels(tmp_path: Path) -> None:
+    """After so many of both since the one before, neither sooner nor later; and one when the worker leaves."""
+    events, labels = two_topics(600)
+    bench = bench_with(tmp_path / "log.db", events, labels)
+    marks: list[tuple[int, bool]] = []
+
+    class Watched(MortalBroker):
+        def start_commit(self, shares: Sequence[Share]) -> FinishCommit:
+            for share in shares:
+                assert share.position.labels is not None
+                marks.append((share.position.next_offset + share.position.labels.next_label, bool(share.chunks)))
+            return super().start_commit(shares)
+
+    every = Cadence(every_events=150, every_seconds=1e9)
+    bench.decide(with_labels_topic(), wrap=lambda broker: Watched(broker, lambda: None), cadence=every, batch_max=20)
+
+    due, saved = [True], marks[0][0]
+    for reached, _ in marks[1:-1]:
+        due.append(reached - saved >= 150)
+        saved = reached if due[-1] else saved
+    assert [made for _, made in marks] == [*due, True]
+    assert due.count(True) > 3
+
+
 def test_labels_that_were_deleted_before_they_were_learned_pause_the_partition(tmp_path: Path) -> None:
     """As for events: the reason says where and what to do."""
     events, labels = two_topics(400)
