@@ -30,6 +30,7 @@ ROUTER_NAME = "route-labels"
 """The worker name of a router, and the end of its group's name."""
 
 _BATCH = 2000
+_SLICE_S = 0.5
 _GATHER_S = 0.2
 _LOOK_EVERY_S = 10.0
 _CLOSE_S = 5.0
@@ -94,20 +95,32 @@ class Router:
         new = [TopicPartition(self._source, partition) for partition in range(self._known, count)]
         if new:
             try:
-                found = self._consumer.committed(new, timeout=self._config.stable_wait_s)
-                for place in found:
-                    if place.error is not None:  # not the same as having no place: it would begin again
-                        raise KafkaException(place.error)
                 starts = [
                     TopicPartition(
                         place.topic, place.partition, place.offset if place.offset >= 0 else OFFSET_BEGINNING
                     )
-                    for place in found
+                    for place in self._places(new)
                 ]
                 self._consumer.incremental_assign(starts)
             except KafkaException as error:
                 raise translate(error, f"reading the place in {self._source!r}", self._config) from error
         self._known = count
+
+    def _places(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where the group is in these partitions, after waiting for an undecided transaction or a new coordinator."""
+        deadline = time.monotonic() + self._config.stable_wait_s
+        while True:
+            try:
+                found = self._consumer.committed(partitions, timeout=_SLICE_S)
+                for place in found:
+                    if place.error is not None:  # not the same as having no place: it would begin again
+                        raise KafkaException(place.error)
+                return found
+            except KafkaException as error:
+                cause = kafka_error(error)
+                if cause is None or not is_passing(cause) or time.monotonic() > deadline:
+                    raise
+            time.sleep(_GATHER_S)
 
     @property
     def at_end(self) -> bool:

@@ -46,11 +46,29 @@ class _Unknown(TopicPartition):
     error = KafkaError(KafkaError.UNSTABLE_OFFSET_COMMIT)
 
 
+class _Astray(TopicPartition):
+    error = KafkaError(KafkaError.NOT_COORDINATOR)
+
+
 class _KnowsNoPlace(Consumer):
     """The library's consumer, to which brokers cannot name a committed place at first."""
 
     def committed(self, partitions: list[TopicPartition], *_: Any, **__: Any) -> list[TopicPartition]:
         return [_Unknown(each.topic, each.partition) for each in partitions]
+
+
+class _KnowsNoCoordinator(Consumer):
+    """The library's consumer, whose group has no coordinator when it first asks, as on brokers that just started."""
+
+    asked = 0
+
+    def committed(self, partitions: list[TopicPartition], *arguments: Any, **named: Any) -> list[TopicPartition]:
+        self.asked += 1
+        if self.asked == 1:
+            return [_Astray(each.topic, each.partition) for each in partitions]
+        if self.asked == 2:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return super().committed(partitions, *arguments, **named)
 
 
 class _NeverTakesAPlace(Producer):
@@ -119,9 +137,21 @@ def test_a_router_that_does_not_know_its_place_does_not_begin_again(place: Kafka
     routed = place.with_topics(replace(place.topics, labels=f"{place.topics.events}.labels")).create()
 
     with consumers(_KnowsNoPlace):
-        router = Router(routed.config(), place.topics.events, logging.getLogger("tests"))
+        router = Router(
+            replace(routed.config(), transaction_timeout_ms=1000), place.topics.events, logging.getLogger("tests")
+        )
     with closing(router), pytest.raises(Retryable, match="reading the place"):
         router.open()
+
+
+def test_a_router_waits_for_the_coordinator_of_its_group(place: KafkaPlace) -> None:
+    """Without one at its start it asks again, as a worker does, instead of ending."""
+    routed = place.with_topics(replace(place.topics, labels=f"{place.topics.events}.labels")).create()
+
+    with consumers(_KnowsNoCoordinator):
+        router = Router(routed.config(), place.topics.events, logging.getLogger("tests"))
+    with closing(router):
+        assert router.open() == routed.log().partitions(Channel.LABELS)
 
 
 def test_a_router_whose_place_is_never_taken_ends(place: KafkaPlace) -> None:
