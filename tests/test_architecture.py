@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "worker": "state partition codec model",
     "replay": "data partition codec model report",
     "history": "state partition codec model report",
-    "study": "data model report",
+    "study": "data model partition report",
     "doctor": "state monitor kafka partition codec model",
     "monitor": "state partition codec model report",
     "kafka": "codec",
