@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "backend": "settings doctor kafka embedded schemas partition",
     "schemas": "settings registry partition codec",
     "settings": "worker kafka partition codec model",
-    "bench": "state worker history monitor kafka registry partition codec model",
+    "bench": "state worker history monitor kafka embedded registry partition codec model",
     "worker": "state partition codec model",
     "replay": "data partition codec model report",
     "history": "state partition codec model report",

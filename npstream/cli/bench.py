@@ -11,7 +11,7 @@ from npstream.cli.output import echo_json
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure this machine: kernel, decoder, a state saved and restored, reasons, and a worker on a broker.
+    """Measure this machine: kernel, decoder, a state saved and restored, reasons, labels, and a worker on a broker.
 
     \b
     Examples:
@@ -20,6 +20,7 @@ def bench() -> None:
       npstream bench snapshot
       npstream bench reasons
       npstream bench challenger
+      npstream bench label
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -119,6 +120,29 @@ def waiting(observations: int, features: int, as_json: bool) -> None:
 
     row = bench_waiting(observations, features)
     echo_json(row) if as_json else _print([row])
+
+
+@bench.command(
+    epilog="""\b
+Examples:
+  npstream bench label --events 1000000 --ids 5000
+  npstream bench label --kafka localhost:9092 --json
+
+\b
+Without --kafka the topic is in an embedded log, in the folder for temporary files. On Kafka
+it makes topics named npstream-bench-..., and removes them at the end.
+Exit codes: 0 measured; 2 wrong options; 4 brokers out of reach, or the command failed."""
+)
+@click.option("--kafka", "bootstrap", metavar="ADDRESS", help="Broker to measure on, host:port.")
+@click.option("--events", type=click.IntRange(1), default=1_000_000, show_default=True, help="Events of the topic.")
+@click.option("--ids", type=click.IntRange(1), default=5_000, show_default=True, help="Labels in the file.")
+@json_option
+def label(bootstrap: str | None, events: int, ids: int, as_json: bool) -> None:
+    """Events per second that `npstream label` looks through, run twice: the second run publishes nothing."""
+    from npstream.bench.labelling import LabelBench, bench_label
+
+    rows = bench_label(LabelBench(events, ids, bootstrap), lambda line: click.echo(line, err=True))
+    echo_json(rows) if as_json else _print(rows)
 
 
 @bench.command(
