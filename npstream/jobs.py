@@ -117,19 +117,23 @@ def _nothing() -> None:
 class Workers:
     """Runs jobs in `processes` others, or in this process when it is 1. `prepare` is called once in each.
 
+    With `here` this process is one of them: for work that is half done before another process has started.
+
     Left by an exception, an interrupt among them, it ends what is under way: that
     may have minutes to go, and nobody will read its rows.
     """
 
-    def __init__(self, processes: int, prepare: Callable[[], None] = _nothing) -> None:
-        self._processes = processes
+    def __init__(self, processes: int, prepare: Callable[[], None] = _nothing, *, here: bool = False) -> None:
+        self._here = here or processes <= 1
+        self._processes = processes - self._here
         self._prepare = prepare
         self._others = set(multiprocessing.active_children())
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "Workers":
-        if self._processes <= 1:
+        if self._here:
             self._prepare()
+        if self._processes < 1:
             return self
         # Spawned, not forked: a forked child of a process with numba or BLAS threads may hang.
         context = multiprocessing.get_context("spawn")
@@ -168,6 +172,9 @@ class Workers:
                     running[self._pool.submit(function, item)] = item
                 if not running:
                     return
+                if self._here and not any(map(Future.done, running)) and (own := [*islice(left, 1)]):
+                    yield own[0], function(own[0])
+                    continue
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
                 # All that ended together is handed on before anything else can go wrong; failures come last.
                 for future in sorted(ended, key=lambda future: future.exception() is not None):

@@ -458,8 +458,9 @@ class Tables:
 class Naive:
     """Both presets and the external one, as sentences of arithmetic."""
 
-    def __init__(self, params: Any, stream: int = 0, review: float = 0.0) -> None:
+    def __init__(self, params: Any, stream: int = 0, review: float = 0.0, learned_max: float = math.inf) -> None:
         self.params = params
+        self.learned_max = learned_max  # most that a label counts in learning
         self.review = review  # share of the observations without an alarm that is looked at; 0: no such sample
         self.sample = {"alarm": [0, 0], "other": [0, 0], "reviewed": [0, 0]}  # labels: non-targets, targets
         # From wide to strict; without tiers there is one.
@@ -662,7 +663,7 @@ class Naive:
         self.n_pos += y == 1  # line 7
         self.n_neg += y == -1
         if self.params.preset != "external":
-            self.descend(event.x, y, max(weight, 1.0))
+            self.descend(event.x, y, min(max(weight, 1.0), self.learned_max))
             self.move_gamma(y, f, weight)
             if event.op == SCORE_LEARN or (event.op == LEARN and not self.gate.by_alarm):
                 self.take_features(event.x)

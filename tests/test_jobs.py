@@ -1,7 +1,9 @@
 """Jobs on several processes: results that survive, and runs that go on where they stopped."""
 
+import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,3 +185,26 @@ def test_jobs_are_taken_as_they_are_needed(tmp_path: Path) -> None:
         next(finished)
         assert len(taken) == 4
         assert len([*finished]) == 49
+
+
+def _where(item: tuple[int, Path]) -> int:
+    """The process that this runs in; any but the one that started the others waits until that one has had an item."""
+    number, path = item
+    if multiprocessing.parent_process() is None:
+        (path / str(number)).touch()
+    deadline = time.monotonic() + 60
+    while not any(path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert any(path.iterdir())
+    return os.getpid()
+
+
+def test_this_process_can_be_one_of_them(tmp_path: Path) -> None:
+    """It takes items while others are at work, and every item comes back once."""
+    items = [(n, tmp_path) for n in range(20)]
+    with Workers(2, here=True) as workers:
+        found = dict(workers.each(_where, items))
+
+    assert sorted(found) == items
+    assert len({*found.values()}) == 2
+    assert os.getpid() in found.values()

@@ -39,7 +39,7 @@ COMMANDS = {
     "reset": ("npstream.cli.reset:reset", "Start partitions over at another place."),
     "recover": ("npstream.cli.recover:recover", "Find the place again after offsets or checkpoints were lost."),
     "experiment": ("npstream.cli.experiment:experiment", "The paper's study and the stream comparison."),
-    "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel, decoder, snapshots and pipeline."),
+    "bench": ("npstream.cli.bench:bench", "Measure this machine: kernel, decoder, snapshots, labels and pipeline."),
 }
 """Name: (module and attribute, one line of help)."""
 

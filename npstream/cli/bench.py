@@ -33,7 +33,7 @@ _kafka = click.option("--kafka", "bootstrap", required=True, metavar="ADDRESS", 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure this machine: kernel, decoder, a state saved and restored, reasons, and a worker on a broker.
+    """Measure this machine: kernel, decoder, a state saved and restored, reasons, labels, and a worker on a broker.
 
     \b
     Examples:
@@ -42,6 +42,7 @@ def bench() -> None:
       npstream bench snapshot
       npstream bench reasons
       npstream bench challenger
+      npstream bench label
       npstream bench pipeline --kafka localhost:9092
     """
 
@@ -115,6 +116,23 @@ def waiting(observations: int, features: int) -> BenchRow:
     from npstream.bench.waiting import bench_waiting
 
     return bench_waiting(observations, features)
+
+
+@_measuring(
+    "label --events 1000000 --ids 5000",
+    """Without --kafka the topic is in an embedded log, in the folder for temporary files. On Kafka
+it makes topics named npstream-bench-..., and removes them at the end.
+Exit codes: 0 measured; 2 wrong options; 4 brokers out of reach, or the command failed.""",
+)
+@click.option("--kafka", "bootstrap", metavar="ADDRESS", help="Broker to measure on, host:port.")
+@click.option("--events", type=click.IntRange(1), default=1_000_000, show_default=True, help="Events of the topic.")
+@click.option("--ids", type=click.IntRange(1), default=5_000, show_default=True, help="Labels in the file.")
+@json_option
+def label(bootstrap: str | None, events: int, ids: int) -> list[BenchRow]:
+    """Events per second that `npstream label` looks through, run twice: the second run publishes nothing."""
+    from npstream.bench.labelling import LabelBench, bench_label
+
+    return bench_label(LabelBench(events, ids, bootstrap), lambda line: click.echo(line, err=True))
 
 
 @_measuring("reasons")

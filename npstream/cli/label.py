@@ -141,7 +141,7 @@ def _look_through(
     try:
         with (
             progress("looking for events", total, quiet=quiet) as advance,
-            Workers(processes, partial(_open_reader, settings, [*names])) as workers,
+            Workers(processes, partial(_open_reader, settings, [*names]), here=True) as workers,
         ):
             for stretch, finding in workers.each(_look, stretches(ranges, _STRETCHES_PER_PROCESS * processes)):
                 findings.append(finding)

@@ -161,7 +161,7 @@ def run(
             if slot >= 0:
                 decided[slot] = stored(depth, warm)
             count(depth, ops.y[e], 1, sampling)
-            _label(f, ops.y[e], depth, 1.0, True, sampling.pace, params, rule, strict, state, work)
+            _label(f, ops.y[e], depth, 1.0, True, sampling, params, rule, strict, state, work)
         elif op in (LEARN, CORRECT):
             weight = weight_of(code, sampling)
             if op == CORRECT:
@@ -173,7 +173,7 @@ def run(
             count(code, ops.y[e], 1, sampling)
             note_all(row_of(ops.y[e]), warm, depth, account)
             fresh = op == LEARN and not rule.by_alarm
-            _label(f, ops.y[e], depth, weight, fresh, sampling.pace, params, rule, strict, state, work)
+            _label(f, ops.y[e], depth, weight, fresh, sampling, params, rule, strict, state, work)
 
 
 @jit
@@ -243,7 +243,7 @@ def _label(
     depth: int,
     weight: float,
     fresh: bool,
-    pace: float,
+    sampling: Sampling,
     params: KernelParams,
     rule: Rule,
     strict: Stricter,
@@ -260,8 +260,9 @@ def _label(
     clock = state.clock
     clock[LEARNED_POS if y > 0 else LEARNED_NEG] += 1
     if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
-        track_all(f, weight, pace, rule, strict, state.level, state.tally, state.gates)
+        track_all(f, weight, sampling.pace, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
+        _descend(f, y, min(max(weight, 1.0), sampling.learned_max), params, state, work)
         _learn(f, y, weight, fresh, params, rule, state, work)
 
 
@@ -269,9 +270,8 @@ def _label(
 def _learn(
     f: float, y: int, weight: float, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work
 ) -> None:
-    """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
+    """After network and tables the multiplier and the scaler; then the drawn target of one-class mode."""
     clock = state.clock
-    _descend(f, y, max(weight, 1.0), params, state, work)
     if params.stochastic:
         _move_gamma_stochastic(f, y, params, rule.tau, state)
     elif y < 0:

@@ -11,7 +11,9 @@ looked at it had a reason to.
 
 The gradient of `plus` takes all labels: a reviewed non-target counts 1/p, at most 20,
 everything else 1. Targets of the sample too: missed ones are reported by others as
-well, and a mistaken verdict that counts twenty times drowns the few true ones.
+well, and a mistaken verdict that counts twenty times drowns the few true ones. Where
+observations without a label are learned as non-targets, those that the sample stands
+for are learned from themselves, and a reviewed one counts 1.
 """
 
 from typing import NamedTuple
@@ -45,16 +47,18 @@ class Sampling(NamedTuple):
     """`weight` float64[CODES] of a label by minus its code, [1] for what is not in the sample.
 
     `labelled` int64[CODES, 2] counts labels of the sample. `pace` slows the threshold where one label counts much.
+    `learned_max` is the most that a label counts in learning.
     """
 
     weight: Floats
     labelled: Ints
     pace: float
+    learned_max: float
 
 
 def no_sample() -> Sampling:
     """Every label counts one."""
-    return Sampling(np.ones(CODES), np.zeros((CODES, 2), np.int64), 1.0)
+    return Sampling(np.ones(CODES), np.zeros((CODES, 2), np.int64), 1.0, 1.0)
 
 
 @jit_inline

@@ -1,4 +1,7 @@
-"""Counters of one partition: part of the state, exported as metrics, never read by a decision."""
+"""Counters of one partition: part of the state, exported as metrics.
+
+Of these, events say how long an observation waits, and decisions who is reviewed; nothing else reads them.
+"""
 
 import math
 from collections.abc import Sequence

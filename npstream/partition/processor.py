@@ -75,7 +75,8 @@ class PartitionProcessor:
 
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
-        self.review.adopt(config.labels.review, config.params.seed, config.params.tau)
+        negative = config.labels.on_expiry == "negative"
+        self.review.adopt(config.labels.review, config.params.seed, config.params.tau, expired_are_learned=negative)
         set_windows(self._account, *config.params.rates)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
@@ -192,7 +193,7 @@ class PartitionProcessor:
         columns = self._columns(records, decoded)
         self.archive.pass_time(columns.stamp[columns.kind != Kind.BAD])
         batch, event_of = with_labels(columns, marks.labels)
-        batch = self.review.sampled(batch)
+        batch = self.review.sampled(batch, self.tally.decisions)
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             outcome = self._run(planned)

@@ -2,8 +2,10 @@
 
 Where only alarms are labelled nobody can know the false-positive rate. With a sample
 of known probability p beside them, a label on it counts 1/p and the rates are those of
-all observations. Who is in the sample follows from a keyed hash of the id: the same in
-every replay, and not to be guessed without the key (`model.seed`).
+all observations. The sample is spread evenly: of each 1/p decisions one is in it, at a
+place that a keyed hash draws. So it is as large as it should be in any stretch, and chance
+moves rates and threshold far less than with a draw for each. It is the same in every
+replay, and not to be guessed without the key (`model.seed`).
 
 State is every share that was ever in force, because an observation that waits keeps
 the one it was decided under, and the labels of the sample so far.
@@ -14,16 +16,30 @@ from typing import Any, Self
 
 import numpy as np
 
-from npstream.arrays import Floats, Signs
+from npstream.arrays import Floats
 from npstream.codec.decoder import Kind
-from npstream.codec.digest import Words, keyed_draws
+from npstream.codec.digest import keyed_draws
 from npstream.errors import SettingsError
-from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, WARM, Sampling, no_sample
+from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, WARM, Flags, Sampling, no_sample
 from npstream.partition.joining import EventColumns
 from npstream.records import SampleLabels
 
 _SHARES_MAX = CODES - FIRST_REVIEWED - WARM
 """A code, and what is remembered of it in warm-up, fit a byte."""
+
+
+def places(first: int, count: int, share: float, seed: int) -> Flags:
+    """Which of `count` decisions, from this one on, are in the sample: each with this probability.
+
+    One in each block of 1/share decisions; where that is no whole number the blocks are shorter, and some have none.
+    """
+    size = int(min(1 / share, 2.0**62))
+    block = np.arange(first // size, (first + count - 1) // size + 1, dtype=np.uint64)
+    place, luck = (keyed_draws(np.column_stack([block, np.full_like(block, draw)]), seed) for draw in range(2))
+    at = (block * np.uint64(size) + place % np.uint64(size)).astype(np.int64)[luck / 2**64 < share * size] - first
+    found = np.zeros(count, np.bool_)
+    found[at[(at >= 0) & (at < count)]] = True
+    return found
 
 
 class ReviewSample:
@@ -43,8 +59,11 @@ class ReviewSample:
         """Whether a share was ever in force."""
         return bool(self.shares)
 
-    def adopt(self, share: float, seed: int, tau: float) -> None:
-        """Review this share from the next observation on. Raises `SettingsError` after too many different ones."""
+    def adopt(self, share: float, seed: int, tau: float, *, expired_are_learned: bool) -> None:
+        """Review this share from the next observation on. Raises `SettingsError` after too many different ones.
+
+        `expired_are_learned`: what gets no label is learned as a non-target.
+        """
         if share and share not in self.shares:
             if len(self.shares) == _SHARES_MAX:
                 raise SettingsError(
@@ -54,7 +73,8 @@ class ReviewSample:
         self.share = share
         self._code = -(FIRST_REVIEWED + self.shares.index(share)) if share else 0
         self._seed = seed
-        self.sampling = Sampling(self._weights(), self.sampling.labelled, max(1.0, tau / share) if share else 1.0)
+        pace, learned_max = max(1.0, tau / share) if share else 1.0, 1.0 if expired_are_learned else np.inf
+        self.sampling = Sampling(self._weights(), self.sampling.labelled, pace, learned_max)
 
     def _weights(self) -> Floats:
         if not self.share:
@@ -65,21 +85,19 @@ class ReviewSample:
             weight[row] = 1.0 / share
         return weight
 
-    def codes_of(self, keys: Words) -> Signs:
-        """For the key of each observation its code, should it not be alarmed, where it is in the sample; else 0."""
-        if not self._code:
-            return np.zeros(len(keys), np.int8)
-        chosen = keyed_draws(keys, self._seed) < np.uint64(self.share * 2**64)
-        return np.where(chosen, self._code, 0).astype(np.int8)
+    def sampled(self, batch: EventColumns, decided: int) -> EventColumns:
+        """The batch with its code, should it not be alarmed, for each observation in the sample.
 
-    def sampled(self, batch: EventColumns) -> EventColumns:
-        """The batch with the code of each observation in the sample."""
+        `decided` is the number of decisions before it.
+        """
         if not self.share:
             return batch
         waits = batch.kind == Kind.OBSERVATION
-        y = batch.y.copy()
-        y[waits] = self.codes_of(batch.key[waits])
-        return batch._replace(y=y)
+        decides = np.flatnonzero(waits | (batch.kind == Kind.LABELLED))
+        chosen = decides[places(decided, decides.size, self.share, self._seed)]
+        y = np.where(waits, 0, batch.y)
+        y[chosen[waits[chosen]]] = self._code
+        return batch._replace(y=y.astype(np.int8))
 
     def labels(self) -> SampleLabels | None:
         """The labels of the sample so far; None where there never was one."""

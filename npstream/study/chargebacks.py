@@ -2,7 +2,8 @@
 
 A day has 1,667 payments. Alarms, and the review sample, are looked at after an hour, and
 nine verdicts of ten are right; four of five missed targets come back as a chargeback after
-30 days; nothing else is ever labelled. After 31 days an observation waits no longer.
+30 days; nothing else is ever labelled. After a week an observation waits no longer: a
+chargeback brings its features back.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from numpy.typing import NDArray
 from npstream.arrays import Signs
 from npstream.model import Model, Op, Operations, Params, seeded
 from npstream.model.sampling import CODES, FIRST_REVIEWED, Sampling, no_sample, reviewed
+from npstream.partition.review import places
 from npstream.report.intervals import sampled, wilson
 
+VERSION = 2
+"""Of all that is said here about desk and customers: earlier results are those of another one."""
 DAYS = 120
 EVENTS = 200_000
 TAU = 0.01
@@ -47,7 +51,7 @@ def stream(share: float, seed: int, events: int = EVENTS) -> tuple[Truth, Truth]
     even, odd = x[:, 0::2].copy(), x[:, 1::2].copy()
     x[:, 0::2], x[:, 1::2] = np.cos(angle) * even - np.sin(angle) * odd, np.sin(angle) * even + np.cos(angle) * odd
     verdict = np.where(rng.random(n) < RIGHT, y, -y).astype(np.int8)
-    whole = Truth(x.astype(np.float32), y, verdict, rng.random(n) < RETURNED, rng.random(n) < REVIEW)
+    whole = Truth(x.astype(np.float32), y, verdict, rng.random(n) < RETURNED, places(0, n, REVIEW, seed))
     return _part(whole, slice(events // 10, None)), _part(whole, slice(0, events // 10))
 
 
@@ -110,7 +114,7 @@ def run(desk: Desk, truth: Truth, history: Truth) -> DeskRun:
     model = Model.create(desk.params)
     if not desk.cold:
         model = seeded(model.learn_many(history.x, history.y), desk.params, stream=0)
-    sampling, labels = _sampling(desk.review), _Labels(desk, truth)
+    sampling, labels = _sampling(desk), _Labels(desk, truth)
     n = len(truth.y)
     decided, decision = np.zeros(n, np.int8), np.zeros(n, np.int8)
     sample, plain = [], []
@@ -138,7 +142,7 @@ class _Labels:
     def __init__(self, desk: Desk, truth: Truth) -> None:
         n = len(truth.y)
         self._desk, self._truth = desk, truth
-        self._hour, self._month, self._expiry = n // (24 * DAYS), 30 * n // DAYS, 31 * n // DAYS
+        self._hour, self._week, self._month = n // (24 * DAYS), week_of(n), 30 * n // DAYS
         self._returned = truth.returned & (truth.y > 0)
         self.looked_at = np.zeros(n, bool)
 
@@ -147,18 +151,18 @@ class _Labels:
         truth, seen, returned = self._truth, self.looked_at, self._returned
         verdicts = _due(seen, event, self._hour)
         returns = _due(returned & ~seen, event, self._month)
-        gone = _due(~seen & ~returned, event, self._expiry)
+        gone = _due(~seen, event, self._week)
         who = np.concatenate([verdicts, returns, gone, event])
-        due = np.concatenate([verdicts + self._hour, returns + self._month, gone + self._expiry, event])
+        due = np.concatenate([verdicts + self._hour, returns + self._month, gone + self._week, event])
         at_expiry = Op.LEARN if self._desk.expired_are_negative else Op.RELEASE
         sizes = [verdicts.size, returns.size, gone.size, event.size]
         code = np.repeat(np.array([Op.LEARN, Op.LEARN, at_expiry, Op.SCORE], np.int8), sizes)
         sampled_code = np.where(truth.sampled[event] & (self._desk.review > 0), -FIRST_REVIEWED, 0)
         y = np.concatenate([truth.verdict[verdicts], np.ones(returns.size), np.full(gone.size, -1), sampled_code])
+        slot = np.concatenate([verdicts, np.full(returns.size, -1), gone, event])
         order = np.lexsort((code == Op.SCORE, due))
-        who = who[order]
-        labels = y[order].astype(np.int8)
-        return Operations(code[order], truth.x[who], np.zeros(who.size), labels, who.astype(np.int32))
+        labels, slots = y[order].astype(np.int8), slot[order].astype(np.int32)
+        return Operations(code[order], truth.x[who[order]], np.zeros(who.size), labels, slots)
 
 
 def _due(of: Bools, event: NDArray[np.int64], delay: int) -> NDArray[np.int64]:
@@ -167,9 +171,10 @@ def _due(of: Bools, event: NDArray[np.int64], delay: int) -> NDArray[np.int64]:
     return first + np.flatnonzero(of[first : max(int(event[-1]) + 1 - delay, 0)])
 
 
-def _sampling(share: float) -> Sampling:
-    if not share:
+def _sampling(desk: Desk) -> Sampling:
+    if not desk.review:
         return no_sample()
     weight = np.zeros(CODES)
-    weight[[0, FIRST_REVIEWED]] = 1.0, 1.0 / share
-    return Sampling(weight, np.zeros((CODES, 2), np.int64), max(1.0, TAU / share))
+    weight[[0, FIRST_REVIEWED]] = 1.0, 1.0 / desk.review
+    learned_max = 1.0 if desk.expired_are_negative else np.inf
+    return Sampling(weight, np.zeros((CODES, 2), np.int64), max(1.0, TAU / desk.review), learned_max)

@@ -32,13 +32,17 @@ Ints = npt.NDArray[np.int32]
 
 
 class Case(NamedTuple):
-    """One set of parameters, whether labels come late; shares of missing values, of reviews, of corrected labels."""
+    """One set of parameters, whether labels come late; shares of missing values, of reviews, of corrected labels.
+
+    `learned_max`: most that a label counts in learning.
+    """
 
     params: Params
     late: bool = False
     missing: float = 0.0
     review: float = 0.0
     corrected: float = 0.0
+    learned_max: float = np.inf
 
 
 class Gap(NamedTuple):
@@ -85,6 +89,7 @@ def cases() -> dict[str, Case]:
         "plus-review": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.1),
         "plus-review-rare": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.01),
         "plus-review-alarm-rate": Case(Params(d=3, D=20, tau=0.1, control="alarm_rate"), late=True, review=0.1),
+        "plus-review-once": Case(Params(d=3, D=20, tau=0.1), late=True, review=0.05, learned_max=1.0),
         "external-review": Case(Params(preset="external", tau=0.05, budget=2), late=True, review=0.1),
         "paper-review": Case(Params(preset="paper", d=3, D=20, tau=0.1), late=True, review=0.1),
         "plus-corrected": Case(Params(d=3, D=20, tau=0.1, budget=3), late=True, corrected=0.2),
@@ -127,9 +132,9 @@ def compare(case: Case, events: int) -> Gap:
     if case.corrected:
         feed = corrected(feed, case.corrected)
     if case.review:
-        feed, sampling = reviewed(feed, case.review), sampling_of(case.review, case.params.tau)
+        feed, sampling = reviewed(feed, case.review), sampling_of(case.review, case.params.tau, case.learned_max)
     model = Model.create(case.params, stream=3)
-    oracle = naive.Naive(case.params, stream=3, review=case.review)
+    oracle = naive.Naive(case.params, stream=3, review=case.review, learned_max=case.learned_max)
     if case.params.preset != "external":
         start = model.arrays()
         if case.params.numbers:

@@ -110,11 +110,11 @@ def reviewed(feed: Feed, share: float) -> Feed:
     return Feed(operations._replace(y=y), feed.slots)
 
 
-def sampling_of(share: float, tau: float) -> Sampling:
+def sampling_of(share: float, tau: float, learned_max: float = np.inf) -> Sampling:
     """What labels count while such a share is reviewed."""
     weight = np.zeros(CODES)
     weight[[0, FIRST_REVIEWED]] = 1.0, 1.0 / share
-    return Sampling(weight, np.zeros((CODES, 2), np.int64), max(1.0, tau / share))
+    return Sampling(weight, np.zeros((CODES, 2), np.int64), max(1.0, tau / share), learned_max)
 
 
 def _observations(params: Params, n: int, seed: int, missing: float) -> tuple[npt.NDArray[np.float32], Labels]:

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from npstream.codec.decisions import Decision, decode_decision
-from npstream.codec.digest import keys_of
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import SettingsError
 from npstream.model import Params
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
-from npstream.partition.review import ReviewSample
+from npstream.partition.review import ReviewSample, places
 from npstream.records import Record, SampleLabels
 from npstream.report.intervals import sampled
 from tests.partition.builders import D, config, mixed, point, processor, record, split
@@ -51,18 +52,16 @@ def test_a_random_share_without_alarm_asks_for_a_review() -> None:
     assert all(each.review_probability is None for each in found if not each.review)
 
 
-def test_the_sample_follows_from_id_and_seed_alone() -> None:
-    """The same ids in any order and batching, other ids under another seed."""
+def test_the_sample_follows_from_place_and_seed_alone() -> None:
+    """The same decisions in any batching, other ones under another seed; ids play no part."""
     chosen = []
-    for seed, size in ((0, 10_000), (0, 7), (1, 10_000)):
-        found = decided(processor(reviewing(0.2, seed=seed)), observations(1000), size)
-        sample = ReviewSample()
-        sample.adopt(0.2, seed, 0.1)
-        codes = sample.codes_of(keys_of([each.id for each in found]))
-        chosen.append({each.id for each, code in zip(found, codes, strict=True) if code})
-        assert {each.id for each in found if each.review} == {
-            each.id for each in found if each.decision < 0 and each.id in chosen[-1]
-        }
+    for seed, size, first in ((0, 10_000, 0), (0, 7, 5000), (1, 10_000, 0)):
+        found = decided(processor(reviewing(0.2, seed=seed)), observations(1000, first=first), size)
+        places_of = places(0, 1000, 0.2, seed)
+        assert [each.review for each in found] == [
+            bool(place) and each.decision < 0 for place, each in zip(places_of, found, strict=True)
+        ]
+        chosen.append({*np.flatnonzero(places_of).tolist()})
 
     assert chosen[0] == chosen[1]
     assert len(chosen[0] & chosen[2]) < 0.5 * len(chosen[0])
@@ -80,6 +79,70 @@ def test_reviews_are_those_of_their_events_though_thousands_expire_between_them(
     assert decided(whole, late) == decided(parts, late, 10)
     assert whole.tally.observations_expired > 1500
     assert whole.review.requested == parts.review.requested
+
+
+def test_decisions_on_labelled_events_take_a_place_but_are_not_reviewed() -> None:
+    """Of each three events one brings its label, another one is a label: the latter has no decision, so no place."""
+    rng = np.random.default_rng(0)
+    kinds: list[dict[str, Any]] = [{"y": -1}, {}, {"kind": "label", "y": 1}]
+    events = [record(i, {"id": f"e{i}", "x": point(rng, -1)} | kinds[i % 3]) for i in range(900)]
+    found = decided(processor(reviewing(0.25)), events)
+    expected = places(0, 600, 0.25, 0) & (np.arange(600) % 2 == 1) & np.array([each.decision < 0 for each in found])
+
+    assert expected.sum() > 50
+    assert [each.review for each in found] == expected.tolist()
+
+
+@given(
+    st.integers(0, 10**9),
+    st.integers(0, 2000),
+    st.floats(0, 0.999, exclude_min=True),
+    st.integers(0, 2**63 - 1),
+    st.data(),
+)
+def test_the_sample_is_spread_evenly_however_it_is_asked_for(
+    first: int, count: int, share: float, seed: int, data: st.DataObject
+) -> None:
+    """A stretch has at most one in each block that it meets; where the stretch is cut plays no part."""
+    cut = data.draw(st.integers(0, count))
+    whole = places(first, count, share, seed)
+    parts = [places(first, cut, share, seed), places(first + cut, count - cut, share, seed)]
+
+    assert whole.tolist() == np.concatenate(parts).tolist()
+    assert whole.sum() <= count // int(min(1 / share, 2001)) + 2
+
+
+@pytest.mark.parametrize("size", [2, 50, 500])
+def test_a_whole_number_of_decisions_has_one_in_each(size: int) -> None:
+    """So that chance neither doubles the sample for a while nor leaves it out."""
+    found = places(7 * size, 40 * size, 1 / size, 3).reshape(40, size)
+
+    assert found.sum(axis=1).tolist() == [1] * 40
+    assert len({*found.argmax(axis=1).tolist()}) > min(size, 20) / 2
+
+
+def test_every_place_is_as_likely_as_the_share_says() -> None:
+    """Over many seeds; so that 1/share is the right weight wherever in its stretch a decision is."""
+    for share in (0.08, 0.4):  # 12 and 2 in a block, so that one in 25 and one in 5 of them has none
+        often = np.mean([places(0, 40, share, seed) for seed in range(4000)], axis=0)
+
+        assert np.abs(often - share).max() < 4.5 * (share * (1 - share) / 4000) ** 0.5
+
+
+def test_where_the_expired_are_learned_a_review_teaches_no_more_than_they_do() -> None:
+    """The observations that it stands for come themselves; in rates it counts the same as ever."""
+    learned = {}
+    for on_expiry in ("drop", "negative"):
+        rules = LabelConfig(buffer_max=4000, review=0.05, on_expiry=on_expiry)
+        machine = processor(replace(reviewing(0.05), labels=rules))
+        found = decided(machine, observations(400))
+        machine.process(labels([str(each.id) for each in found if each.review], -1, 400))
+        learned[on_expiry] = machine
+
+    assert learned["drop"].review.labels() == learned["negative"].review.labels()
+    assert learned["drop"].review.sampling.learned_max == np.inf
+    assert learned["negative"].review.sampling.learned_max == 1.0
+    assert learned["drop"].model.digest() != learned["negative"].model.digest()
 
 
 def test_without_a_sample_nothing_is_added() -> None:
@@ -171,10 +234,10 @@ def test_too_many_different_shares_are_refused() -> None:
     """There is room for 117; one that was in force before may come back."""
     sample = ReviewSample()
     for k in range(117):
-        sample.adopt((k + 1) / 1000, 0, 0.1)
+        sample.adopt((k + 1) / 1000, 0, 0.1, expired_are_learned=False)
     with pytest.raises(SettingsError, match="use an earlier one"):
-        sample.adopt(0.9, 0, 0.1)
-    sample.adopt(0.001, 0, 0.1)
+        sample.adopt(0.9, 0, 0.1, expired_are_learned=False)
+    sample.adopt(0.001, 0, 0.1, expired_are_learned=False)
 
     assert len(sample.shares) == 117
 
@@ -211,7 +274,7 @@ def test_rates_are_right_though_only_alarms_and_the_sample_are_looked_at() -> No
 def test_a_damaged_sample_is_refused() -> None:
     """State that no run could have left is not taken."""
     sample = ReviewSample()
-    sample.adopt(0.1, 0, 0.1)
+    sample.adopt(0.1, 0, 0.1, expired_are_learned=False)
     good = sample.dump()
     damages: list[dict[str, Any]] = [
         {"shares": []},

@@ -61,7 +61,7 @@ def test_examples_say_what_their_comments_promise() -> None:
     fraud, external, kafka, local = (example(f"{name}.yaml") for name in ("fraud", "external", "kafka", "local"))
 
     assert (fraud.model.d, fraud.model.control, fraud.labels.on_expiry) == (5, "alarm_rate", "negative")
-    assert fraud.labels.expire_seconds == 45 * 24 * 3600
+    assert (fraud.labels.expire_seconds, fraud.labels.review) == (7 * 24 * 3600, 0.002)
     assert (external.model.preset, external.partition_config().events.external) == ("external", True)
     assert (kafka.events.format, kafka.events.on_bad_event, kafka.start_at()) == ("f32", "-1", "latest")
     assert kafka.kafka is not None

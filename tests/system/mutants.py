@@ -464,6 +464,24 @@ def _segments_forget_labels() -> None:
     _replace(dump, (SegmentIndex, "dump"))
 
 
+def _sample_begins_with_each_batch() -> None:
+    from npstream.partition.review import ReviewSample
+
+    honest = ReviewSample.sampled
+    _replace(lambda self, batch, _: honest(self, batch, 0), (ReviewSample, "sampled"))
+
+
+def _sample_taught_for_those_that_expire() -> None:
+    from npstream.partition.review import ReviewSample
+
+    honest = ReviewSample.adopt
+
+    def adopt(self: Any, share: float, seed: int, tau: float, *, expired_are_learned: bool) -> None:
+        honest(self, share, seed, tau, expired_are_learned=False)
+
+    _replace(adopt, (ReviewSample, "adopt"))
+
+
 def _labels_at_once_stand() -> None:
     from npstream.codec.event import Kind
     from npstream.partition import operations, processor
@@ -828,6 +846,18 @@ MUTANTS = {
         "a label that came after its observation's segment was written is lost by a restore",
         _segments_forget_labels,
         f"{_SEGMENTS}::test_a_label_since_the_segment_was_written_survives",
+        "assert",
+    ),
+    "sample_begins_with_each_batch": Mutant(
+        "who is reviewed depends on where a batch begins",
+        _sample_begins_with_each_batch,
+        "tests/partition/test_review.py::test_the_sample_follows_from_place_and_seed_alone",
+        "assert",
+    ),
+    "sample_taught_for_those_that_expire": Mutant(
+        "a review teaches for observations that are learned from themselves",
+        _sample_taught_for_those_that_expire,
+        "tests/partition/test_review.py::test_where_the_expired_are_learned_a_review_teaches_no_more_than_they_do",
         "assert",
     ),
     "labels_at_once_stand": Mutant(
