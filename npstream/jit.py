@@ -4,6 +4,9 @@ No fast-math, no division checks, the GIL released, no reference counting (the
 functions allocate nothing, and counting the arrays of a state would cost more
 than an event), machine code kept on disk.
 
+A function that others call is a part of them, and becomes machine code only inside of
+what Python calls (`parts`).
+
 Numba names its disk cache after the file of the decorated function alone: a
 changed helper in another file would leave stale machine code in the cache, and with
 it the old bits. Here a cache entry is named after the source of every file that holds one.
@@ -30,6 +33,9 @@ Load = Callable[[object, object], object | None]
 DISABLED: bool = bool(getattr(numba.config, "DISABLE_JIT", False))
 """True under NUMBA_DISABLE_JIT=1: the same functions run as plain Python."""
 
+HAS_PARTS: bool = numba.__version__.startswith("0.68.")
+"""Whether `parts` knows this version from inside; by another one every function is compiled in full."""
+
 # Untyped, since the switch for reference counting is not among numba's typed options.
 _njit: Any = numba.njit
 _unliteral: Any = numba.types.unliteral
@@ -55,8 +61,26 @@ def _compile(function: F, *, inline: bool) -> F:
     if DISABLED:
         return function
     options = {"nogil": True, "fastmath": False, "error_model": "numpy", "boundscheck": False, "_nrt": False}
-    compiled = _njit(**options, forceinline=inline)(function)
-    _forget_literals(compiled)
+    options["no_cfunc_wrapper"] = True
+    if not HAS_PARTS:
+        compiled = _njit(**options, forceinline=inline)(function)
+        _forget_literals(compiled)
+        _try_cache(compiled)
+        return cast(F, compiled)
+    parts: Any = importlib.import_module("npstream.parts")
+
+    @cache
+    def part() -> Any:
+        inner = {"no_cpython_wrapper": True, "forceinline": inline, "pipeline_class": parts.PartCompiler}
+        made = _njit(**options, **inner)(function)
+        _forget_literals(made)
+        _try_cache(made, ".part")
+        return made
+
+    compiled = _njit(**options, pipeline_class=parts.WholeCompiler)(function)
+    # Numba asks these two about a function that a compiled one calls.
+    compiled.get_call_template = lambda args, kws: part().get_call_template(args, kws)
+    compiled.get_overload = lambda signature: part().get_overload(signature)
     _try_cache(compiled)
     return cast(F, compiled)
 
@@ -75,12 +99,12 @@ def _forget_literals(dispatcher: Any) -> None:
     dispatcher.get_call_template = general
 
 
-def _try_cache(dispatcher: Any) -> None:
+def _try_cache(dispatcher: Any, suffix: str = "") -> None:
     """Best effort. Numba raises RuntimeError when no directory is writable, and its internals may move."""
     try:
         caching: Any = importlib.import_module("numba.core.caching")
         kept = caching.FunctionCache(dispatcher.py_func)
-        name = f"{kept._impl.filename_base}.{_source_digest()}"
+        name = f"{kept._impl.filename_base}.{_source_digest()}{suffix}"
         kept._cache_file = _cache_file(caching, kept.cache_path, name)
         folder = _baked_folder(caching, dispatcher.py_func, name)
         if folder is not None:

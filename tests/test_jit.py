@@ -43,7 +43,7 @@ def run(room: Path, **environment: str) -> tuple[float, int]:
     """What the caller returns in a new process, and how many of its functions came from the cache."""
     done = subprocess.run(
         [sys.executable, "-m", "room.caller"],
-        env=os.environ | {"PYTHONPATH": str(room)} | environment,
+        env=os.environ | {"PYTHONPATH": f"{room}{os.pathsep}{Path(jit.__file__).parents[1]}"} | environment,
         cwd=room,
         capture_output=True,
         text=True,
@@ -91,6 +91,7 @@ def test_no_writable_directory_is_no_error(room: Path) -> None:
 
 
 CONSTANTS = """
+from pathlib import Path
 from room.jit import jit
 @jit
 def chosen(kind: int, doubled: bool) -> int:
@@ -99,7 +100,7 @@ def chosen(kind: int, doubled: bool) -> int:
 def both(kind: int, doubled: bool) -> int:
     return chosen(kind, doubled) + chosen(7, True)
 if __name__ == "__main__":
-    print(both(3, False), len(chosen.signatures))
+    print(both(3, False), len([*Path(chosen.stats.cache_path).glob("*chosen*.nbc")]))
 """
 
 
@@ -109,3 +110,26 @@ def test_a_constant_and_a_variable_share_one_compilation(room: Path) -> None:
     (room / "room" / "caller.py").write_text(CONSTANTS)
 
     assert run(room) == (17.0, 1)
+
+
+ANOTHER_NUMBA = """
+import numba
+numba.__version__ = "0.1"
+"""
+
+
+@pytest.mark.slow
+def test_another_numba_compiles_every_function_in_full(room: Path) -> None:
+    """Where the compiler's inner parts may be others the results are the same, and the cache serves them."""
+    (room / "room" / "__init__.py").write_text(ANOTHER_NUMBA)
+
+    assert [run(room), run(room)] == [(21.0, 0), (21.0, 1)]
+
+
+@pytest.mark.slow
+def test_a_part_may_be_called_from_python_too(room: Path) -> None:
+    """Before and after the compiled function that takes it in, in the same process."""
+    caller = CALLER.replace("print(caller(10.0),", "print(helper(10.0) + caller(10.0) - helper(10.0),")
+    (room / "room" / "caller.py").write_text(caller)
+
+    assert run(room) == (21.0, 0)

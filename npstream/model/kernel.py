@@ -117,6 +117,7 @@ def run(
     level, tally, clock, gates = state.level, state.tally, state.clock, state.gates
     for e in range(ops.code.size):
         op, slot = ops.code[e], ops.slot[e]
+        y = ops.y[e] + 0  # as wide as a constant: what takes a label is compiled once
         later = slot >= 0 and op in (LEARN, CORRECT, RELEASE)
         never = later and not was_decided(decided[slot])
         if (never and op != LEARN) or is_unread(e, ops):
@@ -153,27 +154,26 @@ def run(
             note_all(OF_ALL, warm, depth, account)
         if op == SCORE:
             if slot >= 0:
-                code = depth if depth > 0 else ops.y[e] if ops.y[e] <= -FIRST_REVIEWED else -1
+                code = depth if depth > 0 else y if y <= -FIRST_REVIEWED else -1
                 decided[slot] = stored(code, warm)
                 park_all(depth, tally, gates)
-        elif op == SCORE_LEARN:
-            note_all(row_of(ops.y[e]), warm, depth, account)
-            if slot >= 0:
-                decided[slot] = stored(depth, warm)
-            count(depth, ops.y[e], 1, sampling)
-            _label(f, ops.y[e], depth, 1.0, True, sampling, params, rule, strict, state, work)
-        elif op in (LEARN, CORRECT):
-            weight = weight_of(code, sampling)
-            if op == CORRECT:
-                withdraw_all(-ops.y[e], depth, weight, rule, strict, level, tally, gates)
-                count(code, -ops.y[e], -1, sampling)
-                take_back_all(row_of(-ops.y[e]), warm, depth, account)
-            elif slot >= 0:
-                free_all(depth, tally, gates)
-            count(code, ops.y[e], 1, sampling)
-            note_all(row_of(ops.y[e]), warm, depth, account)
-            fresh = op == LEARN and not rule.by_alarm
-            _label(f, ops.y[e], depth, weight, fresh, sampling, params, rule, strict, state, work)
+        elif op in (SCORE_LEARN, LEARN, CORRECT):
+            weight, fresh = 1.0, True
+            if op == SCORE_LEARN:
+                code = depth
+                if slot >= 0:
+                    decided[slot] = stored(depth, warm)
+            else:
+                weight, fresh = weight_of(code, sampling), op == LEARN and not rule.by_alarm
+                if op == CORRECT:
+                    withdraw_all(-y, depth, weight, rule, strict, level, tally, gates)
+                    count(code, -y, -1, sampling)
+                    take_back_all(row_of(-y), warm, depth, account)
+                elif slot >= 0:
+                    free_all(depth, tally, gates)
+            count(code, y, 1, sampling)
+            note_all(row_of(y), warm, depth, account)
+            _label(f, y, depth, weight, fresh, sampling, params, rule, strict, state, work)
 
 
 @jit
@@ -284,8 +284,7 @@ def _learn(
         seen = state.tally[TRACKED] if rule.by_alarm else clock[LEARNED_NEG] + clock[LEARNED_POS]
         _take_features(seen, params, state, work)
     if params.one_class and y < 0:
-        _draw_target(params, state, work)
-        _descend(_score_features(params, state, work), 1, 1.0, params, state, work)
+        _learn_drawn(params, state, work)
 
 
 @jit_inline
@@ -300,9 +299,9 @@ def _take_features(t: int, params: KernelParams, state: ModelState, work: Work) 
         )
 
 
-@jit_inline
-def _draw_target(params: KernelParams, state: ModelState, work: Work) -> None:
-    """A target from the uniform density over the running feature range (the minimum-volume-set case)."""
+@jit
+def _learn_drawn(params: KernelParams, state: ModelState, work: Work) -> None:
+    """A target drawn from the running feature range (minimum-volume sets). A call, since few models ask for it."""
     scaler, clock, x = state.scaler, state.clock, work.net.x
     for i in range(x.size):
         share = uniform(params.key, clock[DRAWS])
@@ -312,6 +311,7 @@ def _draw_target(params: KernelParams, state: ModelState, work: Work) -> None:
     for c in range(work.tables.code.size):
         work.tables.code[c] = np.int64(uniform(params.key, clock[DRAWS]) * CODES)
         clock[DRAWS] += 1
+    _descend(_score_features(params, state, work), 1, 1.0, params, state, work)
 
 
 @jit_inline

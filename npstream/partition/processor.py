@@ -348,7 +348,8 @@ class PartitionProcessor:
                 raise ValueError("an offset of labels without their topic, or a topic without an offset")
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
             processor.review = ReviewSample.load(snapshot.meta["review"])
-            processor._adopt(config)
+            processor.review.adopt(config.labels.review, config.params.seed, config.params.tau)
+            set_windows(processor._account, *config.params.rates)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])
             processor._journal = Journal.load(snapshot.blobs["journal"])

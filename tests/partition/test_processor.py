@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npstream.codec.decoder import EventConfig
+from npstream.codec.decoder import EventConfig, EventDecoder
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import SettingsError, StateCorrupt
 from npstream.model import Params
@@ -67,6 +67,22 @@ def test_a_snapshot_continues_as_if_nothing_had_happened(cut: int) -> None:
     assert before + after == expected
     assert second.proof() == undisturbed.proof()
     assert encode_snapshot(second.snapshot()) == encode_snapshot(undisturbed.snapshot())
+
+
+def test_a_restore_makes_one_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables cost more than most of what a snapshot holds, and a worker restores many partitions at once."""
+    made = list[EventConfig]()
+
+    class Counted(EventDecoder):
+        def __init__(self, using: EventConfig) -> None:
+            made.append(using)
+            super().__init__(using)
+
+    snapshot = processor().snapshot()
+    monkeypatch.setattr("npstream.partition.processor.EventDecoder", Counted)
+    PartitionProcessor.from_snapshot(snapshot)
+
+    assert len(made) == 1
 
 
 @settings(max_examples=25, deadline=None)
