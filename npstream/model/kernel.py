@@ -16,7 +16,7 @@ from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.contributions import Parts, contribute, take_largest
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
-from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.network import BIAS, GAMMA, SHARE, Network, Scratch, adagrad_step, forward, lag, sgd_step
 from npstream.model.operations import Operations, Outcome
 from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, is_warm, recalled, stored, weight_of
 from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
@@ -45,8 +45,9 @@ RAW, UNIT, ZSCORE = range(3)
 # behind the tables' markers.
 LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM, ROWS = range(7)
 CLOCKS = 7
-# What network and tables score, in the scratch memory of an event.
-BY_NETWORK, BY_TABLES = range(2)
+# What network and tables score and how far the slow weights are from that, in the scratch memory of an event.
+BY_NETWORK, BY_TABLES, LAG = range(3)
+PARTS = 3
 
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite forever.
@@ -209,12 +210,19 @@ def _score_features(params: KernelParams, state: ModelState, work: Work) -> floa
         for i in range(net.z.size):
             net.z[i] = net.x[i]
     net.part[BY_NETWORK] = forward(state.net, params.scale, net)
-    net.part[BY_TABLES] = 0.0
+    net.part[BY_TABLES] = net.part[LAG] = 0.0
     if params.preset == PLUS:
+        net.part[LAG] = lag(state.net, net)
         net.part[BY_TABLES] = look_up(
             net.x, state.tables, params.columns, params.hash_key, state.clock[ROWS], work.tables
         )
-    return float((net.part[BY_NETWORK] + net.part[BY_TABLES]) + state.net.head[BIAS])
+    return float(_trained(state, work) + state.net.head[SHARE] * net.part[LAG])
+
+
+@jit_inline
+def _trained(state: ModelState, work: Work) -> float:
+    """The score by the weights that learn: steps and multiplier go by it."""
+    return float((work.net.part[BY_NETWORK] + work.net.part[BY_TABLES]) + state.net.head[BIAS])
 
 
 @jit_inline
@@ -230,7 +238,7 @@ def _observe(
         return
     track_all(f, 1.0, 1.0, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
-        _note_hit(f, state.clock, state.window)
+        _note_hit(_trained(state, work), state.clock, state.window)
         # With a label the step on it comes first: the tables must be those that it was scored by.
         if op == SCORE:
             _take_features(state.tally[TRACKED], params, state, work)
@@ -262,15 +270,13 @@ def _label(
     if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
         track_all(f, weight, pace, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
-        _learn(f, y, weight, fresh, params, rule, state, work)
+        _learn(y, weight, fresh, params, rule, state, work)
 
 
 @jit_inline
-def _learn(
-    f: float, y: int, weight: float, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work
-) -> None:
+def _learn(y: int, weight: float, fresh: bool, params: KernelParams, rule: Rule, state: ModelState, work: Work) -> None:
     """Network, multiplier and scaler, in that order; then the drawn target of one-class mode."""
-    clock = state.clock
+    clock, f = state.clock, _trained(state, work)
     _descend(f, y, max(weight, 1.0), params, state, work)
     if params.stochastic:
         _move_gamma_stochastic(f, y, params, rule.tau, state)
@@ -285,7 +291,8 @@ def _learn(
         _take_features(seen, params, state, work)
     if params.one_class and y < 0:
         _draw_target(params, state, work)
-        _descend(_score_features(params, state, work), 1, 1.0, params, state, work)
+        _score_features(params, state, work)
+        _descend(_trained(state, work), 1, 1.0, params, state, work)
 
 
 @jit_inline
@@ -337,7 +344,10 @@ def _descend_plus(f: float, y: int, weight: float, params: KernelParams, state: 
     bias = state.net.head[BIAS]
     g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
     g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
-    adagrad_step(state.net, g_network, _pull(f, y, mu), params.eta, params.eta_alpha, work.net)
+    behind = work.net.part[LAG]
+    g_share = _pull(f + state.net.head[SHARE] * behind, y, mu) * behind
+    t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
+    adagrad_step(state.net, g_network, _pull(f, y, mu), g_share, params.eta, params.eta_alpha, t, work.net)
     table_step(state.tables, g_tables, params.eta, state.clock[ROWS], work.tables)
 
 
