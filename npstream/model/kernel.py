@@ -16,7 +16,7 @@ from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.contributions import Parts, contribute, take_largest
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
-from npstream.model.network import BIAS, GAMMA, SHARE, Network, Scratch, adagrad_step, forward, lag, sgd_step
+from npstream.model.network import BIAS, GAMMA, SHARE, Network, Scratch, adagrad_step, forward, lag, pull, sgd_step
 from npstream.model.operations import Operations, Outcome
 from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, is_warm, recalled, stored, weight_of
 from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
@@ -47,7 +47,6 @@ LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM, ROWS = range(7)
 CLOCKS = 7
 # What network and tables score and how far the slow weights are from that, in the scratch memory of an event.
 BY_NETWORK, BY_TABLES, LAG = range(3)
-PARTS = 3
 
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite forever.
@@ -201,7 +200,7 @@ def _score(ops: Operations, e: int, params: KernelParams, state: ModelState, wor
 @jit_inline
 def _score_features(params: KernelParams, state: ModelState, work: Work) -> float:
     """The score of the features in `work`; leaves there what a step of the network and the tables needs."""
-    net, scaler = work.net, state.scaler
+    net, scaler, key = work.net, state.scaler, params.hash_key
     if params.input == ZSCORE:
         standardise(net.x, scaler.mean, scaler.inv_sd, scaler.clip, net.z)
     elif params.input == UNIT:
@@ -213,9 +212,7 @@ def _score_features(params: KernelParams, state: ModelState, work: Work) -> floa
     net.part[BY_TABLES] = net.part[LAG] = 0.0
     if params.preset == PLUS:
         net.part[LAG] = lag(state.net, net)
-        net.part[BY_TABLES] = look_up(
-            net.x, state.tables, params.columns, params.hash_key, state.clock[ROWS], work.tables
-        )
+        net.part[BY_TABLES] = look_up(net.x, state.tables, params.columns, key, state.clock[ROWS], work.tables)
     return float(_trained(state, work) + state.net.head[SHARE] * net.part[LAG])
 
 
@@ -342,19 +339,12 @@ def _descend_plus(f: float, y: int, weight: float, params: KernelParams, state: 
     """
     mu = 1.0 if y > 0 else min(weight * state.net.head[GAMMA], GRADIENT_MAX)
     bias = state.net.head[BIAS]
-    g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
-    g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
-    behind = work.net.part[LAG]
-    g_share = _pull(f + state.net.head[SHARE] * behind, y, mu) * behind
+    g_network = pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
+    g_tables = pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
+    g_share = pull(f + state.net.head[SHARE] * work.net.part[LAG], y, mu) * work.net.part[LAG]
     t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
-    adagrad_step(state.net, g_network, _pull(f, y, mu), g_share, params.eta, params.eta_alpha, t, work.net)
+    adagrad_step(state.net, g_network, pull(f, y, mu), g_share, params.eta, params.eta_alpha, t, work.net)
     table_step(state.tables, g_tables, params.eta, state.clock[ROWS], work.tables)
-
-
-@jit_inline
-def _pull(f: float, y: int, mu: float) -> float:
-    """The slope of the weighted logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores."""
-    return float(-y * mu / (1.0 + exp(y * f)))
 
 
 @jit_inline

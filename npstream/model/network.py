@@ -19,7 +19,7 @@ from typing import NamedTuple
 from npstream.arrays import Floats
 from npstream.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
-from npstream.model.maths import sincos
+from npstream.model.maths import exp, sincos
 
 # head: Lagrange multiplier, output bias and its accumulator; bias of the slow weights, their share and its accumulator.
 GAMMA, BIAS, BIAS_ACC, SLOW_BIAS, SHARE, SHARE_ACC = range(6)
@@ -130,6 +130,12 @@ def _turn(alpha: Floats, z: Floats, t: Floats) -> None:
         zi = z[i]
         for j in range(t.size):
             alpha[i, j] -= t[j] * zi
+
+
+@jit_inline
+def pull(f: float, y: int, mu: float) -> float:
+    """The slope of the weighted logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores."""
+    return float(-y * mu / (1.0 + exp(y * f)))
 
 
 @jit_inline

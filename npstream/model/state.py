@@ -35,7 +35,7 @@ import numpy.typing as npt
 from npstream.errors import StateCorrupt
 from npstream.model.columns import FERN_BITS, FERNS, MARKERS, cells_of, columns_of
 from npstream.model.contributions import Parts
-from npstream.model.kernel import CLOCKS, PARTS, ModelState, Work
+from npstream.model.kernel import CLOCKS, ModelState, Work
 from npstream.model.network import HEADS, Network, Scratch
 from npstream.model.params import Params
 from npstream.model.scaler import CLIP, Scaler
@@ -103,7 +103,7 @@ def scratch_for(params: Params) -> Work:
     n, units = params.numbers, params.D if params.preset != "external" else 0
     selected = params.d + FERNS
     return Work(
-        net=Scratch(*(np.zeros(size, np.float64) for size in (PARTS, n, n, n, units, units, units))),
+        net=Scratch(*(np.zeros(size, np.float64) for size in (3, n, n, n, units, units, units))),
         tables=TableScratch(
             code=np.zeros(columns_of(params).category.size, np.int64),
             x=np.zeros(params.d, np.float32),
