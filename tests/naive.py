@@ -207,7 +207,8 @@ class Gate:
         if self.tracked == 1:
             self.q = score
         else:
-            step = 5 * self.scale * max(self.tracked**-0.5, 0.06)
+            floor = 0.05 + min(1.5e-4 / self.tau, 0.03)
+            step = 5 * self.scale * max(self.tracked**-0.5, floor)
             unspent = min(max(-self.bucket / self.params.budget, 0.0), 1.0)
             m = 0.97 - min(7e-4 / self.tau, 0.07) * (1 - unspent)
             warm = self.tracked > min(1 / self.tau, 100)
@@ -475,6 +476,9 @@ class Naive:
             self.tables = Tables(params, self.draws)
         D = params.D
         self.acc_c, self.acc_s, self.acc_a, self.acc_b = np.zeros(D), np.zeros(D), np.zeros(D), 0.0
+        if params.preset == "plus":  # running means of output weights and bias; their part in the score
+            self.slow_c, self.slow_s, self.slow_b = self.wc, self.ws, self.b
+            self.share, self.acc_share = 1.0, 0.0
         self.gamma = 1.0  # Algorithm 1, line 2: gamma_1 = 1
         self.n_pos = self.n_neg = 0  # line 3
         self.window: deque[int] = deque(maxlen=params.window)
@@ -602,7 +606,7 @@ class Naive:
             return
         self.track(f)
         if self.params.preset != "external":
-            self.window.append(int(f > 0))
+            self.window.append(int(self.forward(event.x) > 0))
             if event.op == SCORE:  # otherwise after the step that its label asks for
                 self.take_features(event.x)
 
@@ -615,7 +619,14 @@ class Naive:
     def score(self, event: Event) -> float:
         if self.params.preset == "external":
             return event.score
-        return self.forward(event.x)
+        f = self.forward(event.x)
+        return f + self.share * self.lag(event.x) if self.params.preset == "plus" else f
+
+    def lag(self, x: Vector) -> float:
+        """The network's score by the means of its output weights, less that by the weights of now."""
+        angle = self.alpha @ self.transform(x)
+        slow = float(self.slow_c @ np.cos(angle) + self.slow_s @ np.sin(angle)) + self.slow_b
+        return slow - (self.parts(x)[0] + self.b)
 
     def transform(self, x: Vector) -> Vector:
         if self.params.input == "zscore":
@@ -633,7 +644,7 @@ class Naive:
         return np.where(self.tables.markers.sparse(), 1.0, 5.0)
 
     def forward(self, x: Vector) -> float:
-        """f = w'x~ + b (eq. 5); in the stream form the tables add their cells."""
+        """f = w'x~ + b (eq. 5), what is trained; in the stream form the tables add their cells."""
         network, tables = self.parts(x)
         return network + tables + self.b
 
@@ -647,7 +658,10 @@ class Naive:
         """What each column adds: slope of the network times its value, its own cell, a fifth of a cell per fern bit."""
         z = self.transform(x)
         angle = self.alpha @ z
-        slope = self.scale * (self.alpha.T @ (self.ws * np.cos(angle) - self.wc * np.sin(angle)))
+        wc, ws = self.wc, self.ws
+        if self.params.preset == "plus":
+            wc, ws = wc + self.share * (self.slow_c - wc), ws + self.share * (self.slow_s - ws)
+        slope = self.scale * (self.alpha.T @ (ws * np.cos(angle) - wc * np.sin(angle)))
         found = np.zeros(self.params.d)
         found[self.numbers] = slope * z
         if self.params.preset == "plus":
@@ -663,8 +677,9 @@ class Naive:
         self.n_pos += y == 1  # line 7
         self.n_neg += y == -1
         if self.params.preset != "external":
+            trained = self.forward(event.x)
             self.descend(event.x, y, min(max(weight, 1.0), self.learned_max))
-            self.move_gamma(y, f, weight)
+            self.move_gamma(y, trained, weight)
             if event.op == SCORE_LEARN or (event.op == LEARN and not self.gate.by_alarm):
                 self.take_features(event.x)
             if self.params.one_class and y == -1:
@@ -716,7 +731,7 @@ class Naive:
         mu = 1.0 if y == 1 else min(weight * self.gamma, 20.0)
         z = self.transform(x)
         network, tables = self.parts(x)
-        f = network + tables + self.b
+        f, lag = network + tables + self.b, self.lag(x)
 
         def pull(score: float) -> float:
             return -y * mu / (1 + math.exp(y * score))
@@ -734,8 +749,15 @@ class Naive:
         self.alpha = self.alpha - np.outer(rate * slope / np.sqrt(self.acc_a + tiny), z)
         self.wc = self.wc - eta * g * cos / np.sqrt(self.acc_c + tiny)
         self.ws = self.ws - eta * g * sin / np.sqrt(self.acc_s + tiny)
-        self.b -= eta * pull(f) / math.sqrt(self.acc_b + tiny)
+        self.b -= 0.4 * eta * pull(f) / math.sqrt(self.acc_b + tiny)
         self.tables.learn(x, g_tables, eta)
+        g_share = pull(f + self.share * lag) * lag
+        self.acc_share = keep * self.acc_share + g_share**2
+        self.share = min(max(self.share - eta * g_share / math.sqrt(self.acc_share + tiny), 0.0), 1.0)
+        follow = max(1 / self.t, 1e-3)
+        self.slow_c = self.slow_c + follow * (self.wc - self.slow_c)
+        self.slow_s = self.slow_s + follow * (self.ws - self.slow_s)
+        self.slow_b += follow * (self.b - self.slow_b)
 
     def move_gamma(self, y: int, f: float, weight: float) -> None:
         """Line 12 (eq. 17), or the stochastic form before it."""

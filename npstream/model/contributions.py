@@ -14,7 +14,7 @@ from npstream.arrays import Floats
 from npstream.jit import jit
 from npstream.model.columns import FERN_BITS, FERNS, ColumnKinds
 from npstream.model.lanes import lane_dot
-from npstream.model.network import Network, Scratch
+from npstream.model.network import SHARE, Network, Scratch
 from npstream.model.tables import Tables, TableScratch, ready
 
 
@@ -57,8 +57,12 @@ def contribute(
     df/dz = scale * sum_j alpha_j (ws_j cos(alpha_j'z) - wc_j sin(alpha_j'z)), the derivative of eq. 9.
     """
     t, cos, sin, wc, ws = work.t, work.cos, work.sin, net.wc, net.ws
+    slow_c, slow_s, share = net.slow_c, net.slow_s, net.head[SHARE]
     for j in range(t.size):
-        t[j] = scale * (ws[j] * cos[j] - wc[j] * sin[j])
+        c, s = wc[j], ws[j]
+        if slow_c.size > 0:
+            c, s = c + share * (slow_c[j] - c), s + share * (slow_s[j] - s)
+        t[j] = scale * (s * cos[j] - c * sin[j])
     for i in range(columns.number.size):
         parts.gradient[i] = lane_dot(net.alpha[i], t)
         parts.moved[columns.number[i]] = parts.gradient[i] * work.z[i]

@@ -16,7 +16,7 @@ from npstream.model.columns import CODES, ColumnKinds
 from npstream.model.contributions import Parts, contribute, take_largest
 from npstream.model.generator import uniform
 from npstream.model.maths import exp
-from npstream.model.network import BIAS, GAMMA, Network, Scratch, adagrad_step, forward, sgd_step
+from npstream.model.network import BIAS, GAMMA, SHARE, Network, Scratch, adagrad_step, forward, lag, pull, sgd_step
 from npstream.model.operations import Operations, Outcome
 from npstream.model.sampling import FIRST_REVIEWED, GRADIENT_MAX, Sampling, count, is_warm, recalled, stored, weight_of
 from npstream.model.scaler import Scaler, absorb, standardise, to_unit_norm, widen
@@ -45,8 +45,8 @@ RAW, UNIT, ZSCORE = range(3)
 # behind the tables' markers.
 LEARNED_NEG, LEARNED_POS, WINDOW_AT, WINDOW_HITS, DRAWS, STREAM, ROWS = range(7)
 CLOCKS = 7
-# What network and tables score, in the scratch memory of an event.
-BY_NETWORK, BY_TABLES = range(2)
+# What network and tables score and how far the slow weights are from that, in the scratch memory of an event.
+BY_NETWORK, BY_TABLES, LAG = range(3)
 
 _GAMMA_MIN, _GAMMA_MAX = 0.05, 50.0
 # The paper bounds neither; these only keep numbers finite forever.
@@ -200,7 +200,7 @@ def _score(ops: Operations, e: int, params: KernelParams, state: ModelState, wor
 @jit_inline
 def _score_features(params: KernelParams, state: ModelState, work: Work) -> float:
     """The score of the features in `work`; leaves there what a step of the network and the tables needs."""
-    net, scaler = work.net, state.scaler
+    net, scaler, key = work.net, state.scaler, params.hash_key
     if params.input == ZSCORE:
         standardise(net.x, scaler.mean, scaler.inv_sd, scaler.clip, net.z)
     elif params.input == UNIT:
@@ -209,12 +209,17 @@ def _score_features(params: KernelParams, state: ModelState, work: Work) -> floa
         for i in range(net.z.size):
             net.z[i] = net.x[i]
     net.part[BY_NETWORK] = forward(state.net, params.scale, net)
-    net.part[BY_TABLES] = 0.0
+    net.part[BY_TABLES] = net.part[LAG] = 0.0
     if params.preset == PLUS:
-        net.part[BY_TABLES] = look_up(
-            net.x, state.tables, params.columns, params.hash_key, state.clock[ROWS], work.tables
-        )
-    return float((net.part[BY_NETWORK] + net.part[BY_TABLES]) + state.net.head[BIAS])
+        net.part[LAG] = lag(state.net, net)
+        net.part[BY_TABLES] = look_up(net.x, state.tables, params.columns, key, state.clock[ROWS], work.tables)
+    return float(_trained(state, work) + state.net.head[SHARE] * net.part[LAG])
+
+
+@jit_inline
+def _trained(state: ModelState, work: Work) -> float:
+    """The score by the weights that learn: steps and multiplier go by it."""
+    return float((work.net.part[BY_NETWORK] + work.net.part[BY_TABLES]) + state.net.head[BIAS])
 
 
 @jit_inline
@@ -230,7 +235,7 @@ def _observe(
         return
     track_all(f, 1.0, 1.0, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
-        _note_hit(f, state.clock, state.window)
+        _note_hit(_trained(state, work), state.clock, state.window)
         # With a label the step on it comes first: the tables must be those that it was scored by.
         if op == SCORE:
             _take_features(state.tally[TRACKED], params, state, work)
@@ -262,8 +267,9 @@ def _label(
     if y < 0 and params.preset != PAPER and not rule.by_alarm and weight > 0.0:
         track_all(f, weight, sampling.pace, rule, strict, state.level, state.tally, state.gates)
     if params.preset != EXTERNAL:
-        _descend(f, y, min(max(weight, 1.0), sampling.learned_max), params, state, work)
-        _learn(f, y, weight, fresh, params, rule, state, work)
+        trained = _trained(state, work)
+        _descend(trained, y, min(max(weight, 1.0), sampling.learned_max), params, state, work)
+        _learn(trained, y, weight, fresh, params, rule, state, work)
 
 
 @jit_inline
@@ -311,7 +317,8 @@ def _learn_drawn(params: KernelParams, state: ModelState, work: Work) -> None:
     for c in range(work.tables.code.size):
         work.tables.code[c] = np.int64(uniform(params.key, clock[DRAWS]) * CODES)
         clock[DRAWS] += 1
-    _descend(_score_features(params, state, work), 1, 1.0, params, state, work)
+    _score_features(params, state, work)
+    _descend(_trained(state, work), 1, 1.0, params, state, work)
 
 
 @jit_inline
@@ -335,16 +342,12 @@ def _descend_plus(f: float, y: int, weight: float, params: KernelParams, state: 
     """
     mu = 1.0 if y > 0 else min(weight * state.net.head[GAMMA], GRADIENT_MAX)
     bias = state.net.head[BIAS]
-    g_network = _pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
-    g_tables = _pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
-    adagrad_step(state.net, g_network, _pull(f, y, mu), params.eta, params.eta_alpha, work.net)
+    g_network = pull(0.5 * f + 0.5 * (work.net.part[BY_NETWORK] + bias), y, mu)
+    g_tables = pull(0.5 * f + 0.5 * (work.net.part[BY_TABLES] + bias), y, mu)
+    g_share = pull(f + state.net.head[SHARE] * work.net.part[LAG], y, mu) * work.net.part[LAG]
+    t = state.clock[LEARNED_NEG] + state.clock[LEARNED_POS]
+    adagrad_step(state.net, g_network, pull(f, y, mu), g_share, params.eta, params.eta_alpha, t, work.net)
     table_step(state.tables, g_tables, params.eta, state.clock[ROWS], work.tables)
-
-
-@jit_inline
-def _pull(f: float, y: int, mu: float) -> float:
-    """The slope of the weighted logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores."""
-    return float(-y * mu / (1.0 + exp(y * f)))
 
 
 @jit_inline
@@ -387,14 +390,11 @@ def _move_gamma(params: KernelParams, tau: float, state: ModelState) -> None:
 def _move_gamma_stochastic(f: float, y: int, params: KernelParams, tau: float, state: ModelState) -> None:
     """gamma + beta (1{y = -1} t/n- l(y f) - tau): the additive form of section IV."""
     clock, head = state.clock, state.net.head
-    error = 0.0
-    if y < 0:
-        error = (clock[LEARNED_NEG] + clock[LEARNED_POS]) / clock[LEARNED_NEG] / (1.0 + exp(-f))
+    error = (clock[LEARNED_NEG] + clock[LEARNED_POS]) / clock[LEARNED_NEG] / (1.0 + exp(-f)) if y < 0 else 0.0
     head[GAMMA] = _clamp(head[GAMMA] + params.beta * _fading(params, clock) * (error - tau), params.preset)
 
 
 @jit_inline
 def _clamp(gamma: float, preset: int) -> float:
-    if preset == PLUS:
-        return min(max(gamma, _GAMMA_MIN), _GAMMA_MAX)
-    return min(max(gamma, _PAPER_GAMMA_MIN), _PAPER_GAMMA_MAX)
+    low, high = (_GAMMA_MIN, _GAMMA_MAX) if preset == PLUS else (_PAPER_GAMMA_MIN, _PAPER_GAMMA_MAX)
+    return min(max(gamma, low), high)

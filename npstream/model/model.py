@@ -19,7 +19,7 @@ from npstream.model.contributions import Contributions
 from npstream.model.generator import key_of, normal
 from npstream.model.inputs import Observation, features_of, labels_of, row_of, rows_of, scores_of
 from npstream.model.kernel import KernelParams
-from npstream.model.network import BIAS, GAMMA
+from npstream.model.network import BIAS, GAMMA, SHARE, SLOW_BIAS
 from npstream.model.operations import Operations, Outcome
 from npstream.model.outcome import Op, empty_outcome
 from npstream.model.params import Params
@@ -352,6 +352,8 @@ def _draw(params: Params, key: np.uint64, state: kernel.ModelState) -> None:
     draws += 2
     if params.preset == "plus":
         draws = tables.draw_ferns(key, draws, params.d, state.tables.column, state.tables.level)
+        net.slow_c[:], net.slow_s[:] = net.wc, net.ws
+        net.head[SLOW_BIAS], net.head[SHARE] = net.head[BIAS], 1.0
     state.clock[kernel.DRAWS] = draws
 
 

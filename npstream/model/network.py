@@ -4,6 +4,11 @@ Unit j has a direction alpha[:, j], a cosine weight wc[j] and a sine weight ws[j
 
     f(z) = scale * sum_j (wc_j cos(alpha_j'z) + ws_j sin(alpha_j'z)) + b       (eqs. 5, 8, 9)
 
+Single steps move the scores of all events alike, about as far as those near the
+threshold lie apart. `plus` therefore keeps slow weights as well, the running means
+of wc, ws and b, and scores by f plus a share of (slow f - f). The share, from 0 to 1,
+is learned by the same loss: next to nothing where the last labels foretell the next.
+
 alpha is stored as d rows of D contiguous units, so that every loop over units is
 vector code. Equation numbers are those of Can and Ozkan (2020).
 """
@@ -14,24 +19,30 @@ from typing import NamedTuple
 from npstream.arrays import Floats
 from npstream.jit import jit, jit_inline
 from npstream.model.lanes import lane_sum
-from npstream.model.maths import sincos
+from npstream.model.maths import exp, sincos
 
-# head: Lagrange multiplier, output bias and its accumulator.
-GAMMA, BIAS, BIAS_ACC = range(3)
-HEADS = 3
+# head: Lagrange multiplier, output bias and its accumulator; bias of the slow weights, their share and its accumulator.
+GAMMA, BIAS, BIAS_ACC, SLOW_BIAS, SHARE, SHARE_ACC = range(6)
+HEADS = 6
 
 # Accumulators forget over about 10,000 events, so that learning can start over after a change.
 _FORGET = 1.0 - 1e-4
 # Start of the accumulators: small enough not to slow the first steps, large enough to divide by.
 _ACC_FLOOR = 1e-8
+# The bias moves all scores at once: it learns more slowly than weights, so that it does not follow every label.
+_BIAS_GAIN = 0.4
+# The slow weights are means over about this many events.
+_SLOW_MEMORY = 1000.0
 
 
 class Network(NamedTuple):
-    """Weights and Adagrad accumulators; the accumulators are empty where plain SGD trains."""
+    """Weights, slow weights and Adagrad accumulators; the latter two are empty where plain SGD trains."""
 
     alpha: Floats
     wc: Floats
     ws: Floats
+    slow_c: Floats
+    slow_s: Floats
     acc_c: Floats
     acc_s: Floats
     acc_a: Floats
@@ -39,7 +50,7 @@ class Network(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Reused memory of one event; nothing in it outlives the event. `part` is what network and tables score."""
+    """Reused memory of one event; nothing in it outlives the event. `part` is what a score is made of."""
 
     part: Floats
     x: Floats
@@ -56,6 +67,19 @@ def forward(net: Network, scale: float, work: Scratch) -> float:
     _angles(net.alpha, work.z, work.t)
     _features(net.wc, net.ws, work.cos, work.sin, work.t)
     return float(scale * lane_sum(work.t, work.t.size))
+
+
+@jit_inline
+def lag(net: Network, work: Scratch) -> float:
+    """The slow weights' score of what `forward` has just scored, less the score of the weights; with their biases."""
+    _lags(net.wc, net.ws, net.slow_c, net.slow_s, work.cos, work.sin, work.t)
+    return float(lane_sum(work.t, work.t.size) + (net.head[SLOW_BIAS] - net.head[BIAS]))
+
+
+@jit
+def _lags(wc: Floats, ws: Floats, slow_c: Floats, slow_s: Floats, cos: Floats, sin: Floats, t: Floats) -> None:
+    for j in range(t.size):
+        t[j] = (slow_c[j] - wc[j]) * cos[j] + (slow_s[j] - ws[j]) * sin[j]
 
 
 @jit
@@ -109,16 +133,32 @@ def _turn(alpha: Floats, z: Floats, t: Floats) -> None:
 
 
 @jit_inline
-def adagrad_step(net: Network, g: float, g_bias: float, eta: float, eta_alpha: float, work: Scratch) -> None:
-    """One step against g, the slope of the loss by the score: per-weight Adagrad, one accumulator per direction."""
+def pull(f: float, y: int, mu: float) -> float:
+    """The slope of the weighted logistic loss: unlike the sigmoid it keeps its slope on confidently wrong scores."""
+    return float(-y * mu / (1.0 + exp(y * f)))
+
+
+@jit_inline
+def adagrad_step(
+    net: Network, g: float, g_bias: float, g_share: float, eta: float, eta_alpha: float, t: int, work: Scratch
+) -> None:
+    """Step t against g, the slope of the loss by the score: per-weight Adagrad, one accumulator per direction.
+
+    `g_bias` and `g_share` are its slopes by the bias and by the share of the slow weights.
+    """
     _slopes(net, g, work)
     _scale_slopes(net.acc_a, _squared_norm(work.z, work.squares), eta_alpha, work.t)
     _turn(net.alpha, work.z, work.t)
-    _adagrad(net.wc, net.acc_c, work.cos, g, eta)
-    _adagrad(net.ws, net.acc_s, work.sin, g, eta)
+    follow = max(1.0 / t, 1.0 / _SLOW_MEMORY)
+    _adagrad(net.wc, net.slow_c, net.acc_c, work.cos, g, eta, follow)
+    _adagrad(net.ws, net.slow_s, net.acc_s, work.sin, g, eta, follow)
     head = net.head
     head[BIAS_ACC] = _FORGET * head[BIAS_ACC] + g_bias * g_bias
-    head[BIAS] -= eta * g_bias / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
+    head[BIAS] -= _BIAS_GAIN * eta * g_bias / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
+    head[SLOW_BIAS] += follow * (head[BIAS] - head[SLOW_BIAS])
+    head[SHARE_ACC] = _FORGET * head[SHARE_ACC] + g_share * g_share
+    share = head[SHARE] - eta * g_share / math.sqrt(head[SHARE_ACC] + _ACC_FLOOR)
+    head[SHARE] = min(max(share, 0.0), 1.0)
 
 
 @jit
@@ -137,11 +177,12 @@ def _scale_slopes(acc: Floats, norm2: float, rate: float, t: Floats) -> None:
 
 
 @jit
-def _adagrad(w: Floats, acc: Floats, feature: Floats, g: float, eta: float) -> None:
+def _adagrad(w: Floats, slow: Floats, acc: Floats, feature: Floats, g: float, eta: float, follow: float) -> None:
     for j in range(w.size):
         slope = g * feature[j]
         acc[j] = _FORGET * acc[j] + slope * slope
         w[j] -= eta * slope / math.sqrt(acc[j] + _ACC_FLOOR)
+        slow[j] += follow * (w[j] - slow[j])
 
 
 @jit_inline

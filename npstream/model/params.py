@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, get_args
 from npstream.errors import SettingsError, suggest
 from npstream.model.tier_rates import Tiers, read_tiers, tiers_problem
 
-ALGORITHM = 2
+ALGORITHM = 3
 """Version of the arithmetic: raised whenever the same events would give other bytes."""
 
 MUTABLE = frozenset({"tau", "tiers", "control", "eta", "beta", "lam", "budget", "charge", "learning"})

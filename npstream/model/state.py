@@ -6,10 +6,11 @@
     tier_level float64[m, 6], tier_tally int64[m, 9]  the same of the m stricter tiers       with tiers
     tier_alarms int64[m + 1] alarms of each tier, the widest first                           with tiers
     clock     int64[7]       learned negatives and targets, window position and hits, draws, stream number, marker rows
-    head      float64[3]     gamma, bias, bias accumulator
+    head      float64[6]     gamma, bias, its accumulator; bias of the slow weights, their share, its accumulator
     window    uint8[window]  1 where a recent score was above zero                           not external
     alpha     float64[n, D]  directions, unit by unit along the last axis                    not external
     wc, ws    float64[D]     cosine and sine weights                                         not external
+    slow_c, slow_s float64[D] running means of wc, ws                                        plus
     acc_c, acc_s, acc_a      float64[D]  Adagrad accumulators of wc, ws and the directions   plus
     seen, mean, var, inv_sd, clip        float64[n]  running moments, bound of z-scores      zscore or one_class
     low, high                float64[n]  running feature range                               one_class
@@ -63,6 +64,8 @@ def empty_state(params: Params) -> ModelState:
             alpha=np.zeros((n, units), f8),
             wc=np.zeros(units, f8),
             ws=np.zeros(units, f8),
+            slow_c=np.zeros(adagrad, f8),
+            slow_s=np.zeros(adagrad, f8),
             acc_c=np.zeros(adagrad, f8),
             acc_s=np.zeros(adagrad, f8),
             acc_a=np.zeros(adagrad, f8),
@@ -100,7 +103,7 @@ def scratch_for(params: Params) -> Work:
     n, units = params.numbers, params.D if params.preset != "external" else 0
     selected = params.d + FERNS
     return Work(
-        net=Scratch(*(np.zeros(size, np.float64) for size in (2, n, n, n, units, units, units))),
+        net=Scratch(*(np.zeros(size, np.float64) for size in (3, n, n, n, units, units, units))),
         tables=TableScratch(
             code=np.zeros(columns_of(params).category.size, np.int64),
             x=np.zeros(params.d, np.float32),
@@ -129,6 +132,7 @@ def _all_arrays(state: ModelState) -> Iterator[tuple[str, Array]]:
         ("head", net.head),
     )
     yield from (("window", state.window), ("alpha", net.alpha), ("wc", net.wc), ("ws", net.ws))
+    yield from (("slow_c", net.slow_c), ("slow_s", net.slow_s))
     yield from (("acc_c", net.acc_c), ("acc_s", net.acc_s), ("acc_a", net.acc_a))
     yield from (("seen", scaler.seen), ("mean", scaler.mean), ("var", scaler.var), ("inv_sd", scaler.inv_sd))
     yield from (("clip", scaler.clip), ("low", scaler.low), ("high", scaler.high))

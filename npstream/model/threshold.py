@@ -53,8 +53,10 @@ BY_SCORE, BY_WARMUP, BY_BUDGET = 0, 1, 2
 # An overshoot of tau costs 1/tau in NP-score, an undershoot only a little power. The fewer false alarms tau allows,
 # the more of an overshoot is chance: where tau is small, more is kept in reserve the less of the budget is unspent.
 _TARGET, _RESERVE, _RESERVE_MAX = 0.97, 7e-4, 0.07
-# Step in deviations, falling with n**-0.5 to a floor that keeps following drift.
-_STEP, _STEP_FLOOR = 5.0, 0.06
+# Step in deviations, falling with n**-0.5 to a floor that keeps following drift. The fewer false alarms tau allows,
+# the further each moves the threshold: the next one then comes later, and there is less of an overshoot.
+_STEP, _STEP_FLOOR = 5.0, 0.05
+_STEP_RARE, _STEP_RARE_MAX = 1.5e-4, 0.03
 _SCALE_RATE, _SCALE_RATE_MAX = 0.002, 0.1
 _WARMUP_MAX = 100
 _TPR_RATE = 1.0 / 500.0
@@ -197,7 +199,8 @@ def track(score: float, weight: float, pace: float, rule: Rule, level: Floats, t
         level[Q] = score
         return
     above = 1.0 if score > level[Q] else 0.0
-    step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), _STEP_FLOOR)
+    floor = _STEP_FLOOR + min(_STEP_RARE / rule.tau, _STEP_RARE_MAX)
+    step = _STEP * level[SCALE] * max(1.0 / math.sqrt(n), floor)
     unspent = min(max(-level[BUCKET] / rule.capacity, 0.0), 1.0)
     target = _TARGET - min(_RESERVE / rule.tau, _RESERVE_MAX) * (1.0 - unspent)
     steps = 1.0 if n <= rule.warmup or (weight > 1.0 and above > 0.0) else weight / pace

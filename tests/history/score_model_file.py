@@ -23,8 +23,8 @@ def load(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     p = header["params"]["params"]
     d, D, plus = p["d"], p["D"], p["preset"] == "plus"
     n = d - sum(cells > 0 for cells in p["buckets"])
-    shapes: dict[str, Any] = {"level": 6, "tally": 9, "clock": 7, "head": 3, "window": p["window"], "alpha": (n, D)}
-    shapes |= {"wc": D, "ws": D} | (dict.fromkeys(("acc_c", "acc_s", "acc_a"), D) if plus else {})
+    shapes: dict[str, Any] = {"level": 6, "tally": 9, "clock": 7, "head": 6, "window": p["window"], "alpha": (n, D)}
+    shapes |= {"wc": D, "ws": D} | (dict.fromkeys(("slow_c", "slow_s", "acc_c", "acc_s", "acc_a"), D) if plus else {})
     if p["input"] == "zscore" or p["one_class"]:
         shapes |= dict.fromkeys(("seen", "mean", "var", "inv_sd", "clip"), n)
     if p["one_class"]:
@@ -49,7 +49,12 @@ def score(p: dict[str, Any], a: dict[str, Any], x: Any) -> Any:
         z = np.nan_to_num(np.clip((numbers - a["mean"]) * a["inv_sd"], -a["clip"], a["clip"]))
     angle = z @ a["alpha"]
     scale = 1 / np.sqrt(p["D"]) if p["preset"] == "paper" else 1.0
-    network = scale * (np.cos(angle) @ a["wc"] + np.sin(angle) @ a["ws"]) + a["head"][1]
+    wc, ws, bias = a["wc"], a["ws"], a["head"][1]
+    if "slow_c" in a:
+        share = a["head"][4]
+        wc, ws = wc + share * (a["slow_c"] - wc), ws + share * (a["slow_s"] - ws)
+        bias = bias + share * (a["head"][3] - bias)
+    network = scale * (np.cos(angle) @ wc + np.sin(angle) @ ws) + bias
     return network + (tables(p, a, numbers, x[:, buckets > 0], buckets[buckets > 0]) if "cell" in a else 0.0)
 
 

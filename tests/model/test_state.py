@@ -22,7 +22,7 @@ KINDS = {
 COMMON = ["level", "tally", "clock", "head"]
 NETWORK = [*COMMON, "window", "alpha", "wc", "ws"]
 MOMENTS = ["seen", "mean", "var", "inv_sd", "clip"]
-ADAGRAD = [*NETWORK, "acc_c", "acc_s", "acc_a", *MOMENTS]
+ADAGRAD = [*NETWORK, "slow_c", "slow_s", "acc_c", "acc_s", "acc_a", *MOMENTS]
 TABLES = ["cell", "marker", "ring", "valued", "fern_column", "fern_level", "fern_limit"]
 LAYOUT = {
     "plus": [*ADAGRAD, *TABLES],
@@ -90,7 +90,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
 def test_a_window_entry_is_a_bit() -> None:
     """Anything but 0 and 1 in the window is refused."""
     data = bytearray(trained("plus").to_bytes())
-    window_at = 8 * (6 + 9 + 7 + 3)
+    window_at = 8 * (6 + 9 + 7 + 6)
     data[window_at] = 2
     with pytest.raises(StateCorrupt, match="window entry"):
         Model.from_bytes(KINDS["plus"], bytes(data))
