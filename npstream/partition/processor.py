@@ -75,8 +75,7 @@ class PartitionProcessor:
 
     def _adopt(self, config: PartitionConfig) -> None:
         self.config = config
-        negative = config.labels.on_expiry == "negative"
-        self.review.adopt(config.labels.review, config.params.seed, config.params.tau, expired_are_learned=negative)
+        self.review.adopt(config.labels, config.params)
         set_windows(self._account, *config.params.rates)
         self._decoder = EventDecoder(config.events)
         topic, max_bytes = config.label_topic, config.events.max_bytes
@@ -348,7 +347,7 @@ class PartitionProcessor:
                 raise ValueError("an offset of labels without their topic, or a topic without an offset")
             processor._cap.seen, processor._cap.bad = snapshot.meta["block"]
             processor.review = ReviewSample.load(snapshot.meta["review"])
-            processor.review.adopt(config.labels.review, config.params.seed, config.params.tau)
+            processor.review.adopt(config.labels, config.params)
             set_windows(processor._account, *config.params.rates)
             chain = bytes.fromhex(snapshot.meta["chain"])
             processor._chain = Chain.load(chain, snapshot.meta["outputs"], snapshot.blobs["open_block"])

@@ -20,7 +20,9 @@ from npstream.arrays import Floats
 from npstream.codec.decoder import Kind
 from npstream.codec.digest import keyed_draws
 from npstream.errors import SettingsError
+from npstream.model import Params
 from npstream.model.sampling import ALARMED, AT_ONCE, CODES, FIRST_REVIEWED, WARM, Flags, Sampling, no_sample
+from npstream.partition.config import LabelConfig
 from npstream.partition.joining import EventColumns
 from npstream.records import SampleLabels
 
@@ -59,11 +61,9 @@ class ReviewSample:
         """Whether a share was ever in force."""
         return bool(self.shares)
 
-    def adopt(self, share: float, seed: int, tau: float, *, expired_are_learned: bool) -> None:
-        """Review this share from the next observation on. Raises `SettingsError` after too many different ones.
-
-        `expired_are_learned`: what gets no label is learned as a non-target.
-        """
+    def adopt(self, labels: LabelConfig, params: Params) -> None:
+        """Review by these settings from the next observation on. Raises `SettingsError` after too many shares."""
+        share = labels.review
         if share and share not in self.shares:
             if len(self.shares) == _SHARES_MAX:
                 raise SettingsError(
@@ -72,8 +72,10 @@ class ReviewSample:
             self.shares.append(share)
         self.share = share
         self._code = -(FIRST_REVIEWED + self.shares.index(share)) if share else 0
-        self._seed = seed
-        pace, learned_max = max(1.0, tau / share) if share else 1.0, 1.0 if expired_are_learned else np.inf
+        self._seed = params.seed
+        pace, learned_max = max(1.0, params.tau / share) if share else 1.0, np.inf
+        if labels.on_expiry == "negative":
+            learned_max = 1.0  # the observations that a reviewed one stands for are learned from themselves
         self.sampling = Sampling(self._weights(), self.sampling.labelled, pace, learned_max)
 
     def _weights(self) -> Floats:

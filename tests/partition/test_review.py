@@ -234,10 +234,10 @@ def test_too_many_different_shares_are_refused() -> None:
     """There is room for 117; one that was in force before may come back."""
     sample = ReviewSample()
     for k in range(117):
-        sample.adopt((k + 1) / 1000, 0, 0.1, expired_are_learned=False)
+        sample.adopt(LabelConfig(review=(k + 1) / 1000), Params(d=2, tau=0.1))
     with pytest.raises(SettingsError, match="use an earlier one"):
-        sample.adopt(0.9, 0, 0.1, expired_are_learned=False)
-    sample.adopt(0.001, 0, 0.1, expired_are_learned=False)
+        sample.adopt(LabelConfig(review=0.9), Params(d=2, tau=0.1))
+    sample.adopt(LabelConfig(review=0.001), Params(d=2, tau=0.1))
 
     assert len(sample.shares) == 117
 
@@ -274,7 +274,7 @@ def test_rates_are_right_though_only_alarms_and_the_sample_are_looked_at() -> No
 def test_a_damaged_sample_is_refused() -> None:
     """State that no run could have left is not taken."""
     sample = ReviewSample()
-    sample.adopt(0.1, 0, 0.1, expired_are_learned=False)
+    sample.adopt(LabelConfig(review=0.1), Params(d=2, tau=0.1))
     good = sample.dump()
     damages: list[dict[str, Any]] = [
         {"shares": []},
