@@ -472,12 +472,14 @@ def _sample_begins_with_each_batch() -> None:
 
 
 def _sample_taught_for_those_that_expire() -> None:
+    from dataclasses import replace
+
     from npstream.partition.review import ReviewSample
 
     honest = ReviewSample.adopt
 
-    def adopt(self: Any, share: float, seed: int, tau: float, *, expired_are_learned: bool) -> None:
-        honest(self, share, seed, tau, expired_are_learned=False)
+    def adopt(self: Any, labels: Any, params: Any) -> None:
+        honest(self, replace(labels, on_expiry="drop"), params)
 
     _replace(adopt, (ReviewSample, "adopt"))
 
