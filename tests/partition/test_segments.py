@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from npstream.codec.chunks import SegmentKey, join
 from npstream.codec.history import read_history
-from npstream.codec.segments import first_record, named_in, with_segments
+from npstream.codec.segments import first_record, named_in, with_segments, without_segments
 from npstream.codec.snapshot import decode_snapshot, encode_snapshot
 from npstream.errors import StateCorrupt
 from npstream.partition import LabelConfig, PartitionConfig, PartitionProcessor
@@ -246,3 +246,14 @@ def test_held_segments_that_follow_one_another_take_the_room_of_one() -> None:
 
     assert np.frombuffer(blobs["segments.held"], "<i8").reshape(-1, 3).tolist() == [[2, 6, 1], [9, 3, 3], [9, 7, 2]]
     assert storage.SegmentIndex.load(4, 0, blobs)[0].held == held
+
+
+def test_what_waits_in_segments_is_counted_without_them() -> None:
+    """Those that have a label, whichever it is, wait no more."""
+    life = Life(processor(config(labels=LabelConfig(buffer_max=50, corrections=True))))
+    life.machine.process(observations(0, 21))
+    life.checkpoint()
+    life.machine.process([record(21 + i, {"id": i, "y": y}) for i, y in enumerate((1, -1, 1, 1))])
+    snapshot, _ = life.machine.checkpoint(1, life.newest, KEEP)
+
+    assert without_segments(snapshot)[1] == 5 * 4 - 4

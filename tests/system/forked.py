@@ -24,7 +24,7 @@ from hypothesis import Phase, settings
 
 import npstream.jit  # noqa: F401  (imports numba, so that no child has to)
 
-TESTS = ("partition", "worker", "codec", "embedded", "simulation", "contracts", "history")
+TESTS = ("partition", "worker", "codec", "embedded", "simulation", "contracts", "data", "history")
 """Folders of tests."""
 
 ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR)
