@@ -25,6 +25,8 @@ def trained(params: Params = PARAMS) -> Model:
     """A model past its warm-up, with an alarm whose label never came."""
     model = Model.create(params)
     model.stream(*rows(2000, seed=1))
+    # Non-targets far from any alarm: a full bucket has room again.
+    model.stream(np.full((20, 2), -2.0), [-1] * 20)
     hot = model.score_many(rows(500, seed=2)[0]).argmax()
     x = rows(500, seed=2)[0][hot : hot + 1]
     zero, slot = np.zeros(1, np.int8), np.zeros(1, np.int32)
