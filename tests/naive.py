@@ -752,7 +752,7 @@ class Naive:
         self.b -= 0.4 * eta * pull(f) / math.sqrt(self.acc_b + tiny)
         self.tables.learn(x, g_tables, eta)
         g_share = pull(f + self.share * lag) * lag
-        self.acc_share = keep * self.acc_share + g_share**2
+        self.acc_share = 0.999 * self.acc_share + g_share**2
         self.share = min(max(self.share - eta * g_share / math.sqrt(self.acc_share + tiny), 0.0), 1.0)
         follow = max(1 / self.t, 1e-3)
         self.slow_c = self.slow_c + follow * (self.wc - self.slow_c)

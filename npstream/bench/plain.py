@@ -82,7 +82,8 @@ class PlainGate:
         else:
             unspent = min(max(-self.bucket / self.capacity, 0.0), 1.0)
             target = 0.97 - min(7e-4 / self.tau, 0.07) * (1 - unspent)
-            self.q += 5 * self.scale * max(1 / math.sqrt(n), 0.06) * ((f > self.q) - target * self.tau)
+            floor = 0.05 + min(1.5e-4 / self.tau, 0.03)
+            self.q += 5 * self.scale * max(1 / math.sqrt(n), floor) * ((f > self.q) - target * self.tau)
 
 
 class PlainNetwork:
@@ -109,9 +110,10 @@ class PlainNetwork:
         decision, reason = gate.judge(f)
         row = PlainRow(decision, reason, f, gate.q, self.gamma, gate.fpr, gate.negatives + gate.positives)
         gate.learn(f, y, decision)
-        self.descend(z, phi, f, y)
+        trained = self.trained(f)
+        self.descend(z, phi, trained, y)
         if y < 0:
-            self.move_gamma(f)
+            self.move_gamma(trained)
         self.absorb(raw)
         return row
 
@@ -122,6 +124,10 @@ class PlainNetwork:
     def score(self, phi: Vector, x: Vector) -> float:
         """f of the features."""
         return float(self.w @ phi) + self.b
+
+    def trained(self, f: float) -> float:
+        """The part of the last score that steps go by."""
+        return f
 
     def descend(self, z: Vector, phi: Vector, f: float, y: int) -> None:
         """One step against the gradient."""
@@ -246,22 +252,27 @@ class PlainPlus(PlainNetwork):
         self.acc_w, self.acc_a, self.acc_b = np.zeros(2 * params.D), np.zeros(params.D), 0.0
         self.tables = PlainTables(params)
         self.parts = 0.0, 0.0
+        self.slow_w, self.slow_b, self.share, self.acc_share, self.lag = self.w.copy(), self.b, 1.0, 0.0, 0.0
 
     def transform(self, x: Vector) -> Vector:
         """Running z-score, clipped."""
         return np.clip((x - self.mean) * self.inv_sd, -self.tables.clip, self.tables.clip)
 
     def score(self, phi: Vector, x: Vector) -> float:
-        """Network and tables."""
+        """Network and tables, and a share of how far the slow weights are from the network."""
         self.parts = float(self.w @ phi), self.tables.score(x)
+        self.lag = float(self.slow_w @ phi) + self.slow_b - (self.parts[0] + self.b)
+        return self.trained(0.0) + self.share * self.lag
+
+    def trained(self, f: float) -> float:
+        """Without the slow weights."""
         return sum(self.parts) + self.b
 
     def descend(self, z: Vector, phi: Vector, f: float, y: int) -> None:
         """One Adagrad step on the weighted logistic loss, each part by half of its own score."""
         mu = 1.0 if y > 0 else min(self.gamma, 20.0)
-        g, g_tables, g_bias = (
-            -y * mu / (1 + math.exp(y * h)) for h in (*(0.5 * f + 0.5 * (part + self.b) for part in self.parts), f)
-        )
+        scores = *(0.5 * f + 0.5 * (part + self.b) for part in self.parts), f, f + self.share * self.lag
+        g, g_tables, g_bias, g_share = (-y * mu / (1 + math.exp(y * h)) for h in scores)
         slopes, gradient = g * self.slopes(phi), g * phi
         keep, eta = 1 - 1e-4, self.params.eta
         self.acc_a = keep * self.acc_a + slopes**2 * (z @ z)
@@ -270,8 +281,14 @@ class PlainPlus(PlainNetwork):
         rate = eta * 20 / math.sqrt(len(z))
         self.alpha -= np.outer(rate * slopes / np.sqrt(self.acc_a + 1e-8), z)
         self.w -= eta * gradient / np.sqrt(self.acc_w + 1e-8)
-        self.b -= eta * g_bias / math.sqrt(self.acc_b + 1e-8)
+        self.b -= 0.4 * eta * g_bias / math.sqrt(self.acc_b + 1e-8)
         self.tables.learn(g_tables)
+        follow = max(1 / (self.gate.negatives + self.gate.positives), 1e-3)
+        self.slow_w += follow * (self.w - self.slow_w)
+        self.slow_b += follow * (self.b - self.slow_b)
+        self.acc_share = 0.999 * self.acc_share + (g_share * self.lag) ** 2
+        step = eta * g_share * self.lag / math.sqrt(self.acc_share + 1e-8)
+        self.share = min(max(self.share - step, 0.0), 1.0)
 
     def absorb(self, x: Vector) -> None:
         """Running moments, winsorised, and markers."""

@@ -31,6 +31,8 @@ _FORGET = 1.0 - 1e-4
 _ACC_FLOOR = 1e-8
 # The bias moves all scores at once: it learns more slowly than weights, so that it does not follow every label.
 _BIAS_GAIN = 0.4
+# The share forgets sooner than weights do: after a change it is the slow ones that are in the way.
+_SHARE_FORGET = 0.999
 # The slow weights are means over about this many events.
 _SLOW_MEMORY = 1000.0
 
@@ -156,7 +158,7 @@ def adagrad_step(
     head[BIAS_ACC] = _FORGET * head[BIAS_ACC] + g_bias * g_bias
     head[BIAS] -= _BIAS_GAIN * eta * g_bias / math.sqrt(head[BIAS_ACC] + _ACC_FLOOR)
     head[SLOW_BIAS] += follow * (head[BIAS] - head[SLOW_BIAS])
-    head[SHARE_ACC] = _FORGET * head[SHARE_ACC] + g_share * g_share
+    head[SHARE_ACC] = _SHARE_FORGET * head[SHARE_ACC] + g_share * g_share
     share = head[SHARE] - eta * g_share / math.sqrt(head[SHARE_ACC] + _ACC_FLOOR)
     head[SHARE] = min(max(share, 0.0), 1.0)
 

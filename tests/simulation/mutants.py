@@ -87,6 +87,7 @@ _ORPHANS = "leaves a record behind that nobody reads: no decision can show it, o
 _TOOLS = "needs archived checkpoints, or the audit's report, which a schedule does not look at"
 _CHALLENGERS = "needs a challenger, which the simulated groups do not have"
 _LOGINS = "needs a login, which the simulated brokers do not ask for"
+_SAMPLES = "needs a review sample, which the simulated groups do not have"
 _UNSEEN = "changes what decisions do not show; `tests.partition` compares it"
 OUT_OF_REACH = {
     "resets_unknown_to_a_search": _TOOLS,
@@ -96,6 +97,8 @@ OUT_OF_REACH = {
     "promotion_forgets_what_was_published": _CHALLENGERS,
     "login_as_it_was": _LOGINS,
     "certificates_unseen": _LOGINS,
+    "sample_begins_with_each_batch": _SAMPLES,
+    "sample_taught_for_those_that_expire": _SAMPLES,
     "history_by_wall_clock": _UNSEEN,
     "history_without_its_warmup": _UNSEEN,
     "reasons_forgotten": "needs decisions with reasons, which the simulated groups do not ask for",
