@@ -192,7 +192,7 @@ class _Child:
 
     def __init__(self, target: Callable[..., None], copy: Path, *arguments: object) -> None:
         self.folder = Path(tempfile.mkdtemp(dir=copy.parent))
-        self.process = get_context("fork").Process(target=target, args=(copy, self.folder, *arguments))
+        self.process = get_context("fork").Process(target=target, args=(copy, self.folder, *arguments), daemon=True)
         self.process.start()
 
     def killer(self) -> str | None:
