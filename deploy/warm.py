@@ -5,9 +5,11 @@ instead of making it. Small models are enough: machine code depends on the types
 of arrays, not on their sizes.
 """
 
+import numpy as np
+
 from npstream.codec.decoder import EventConfig, EventDecoder
 from npstream.codec.features import Feature
-from npstream.model import Params
+from npstream.model import Model, Params
 from npstream.partition import PartitionConfig
 from npstream.worker.warm import warm_up
 
@@ -23,10 +25,12 @@ MODELS = (Params(d=2), Params(d=2, preset="paper"), Params(d=2, one_class=True),
 
 
 def warm() -> None:
-    """Do with every kind of model what a worker does before it joins its group."""
+    """Do with every kind of model what a worker does before it joins its group, and what `explain` does."""
     for params in MODELS:
         events = EventConfig(d=params.d, external=params.preset == "external")
         warm_up(PartitionConfig(params=params, events=events))
+        if params.preset != "external":
+            Model.create(params).contributions(np.zeros(params.d))
     EventDecoder(MAPPED).warm_up()
 
 

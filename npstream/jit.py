@@ -9,7 +9,8 @@ what Python calls (`parts`).
 
 Numba names its disk cache after the file of the decorated function alone: a
 changed helper in another file would leave stale machine code in the cache, and with
-it the old bits. Here a cache entry is named after the source of every file that holds one.
+it the old bits. Here a cache entry is named after the source of every file in a folder that
+holds one, since constants of the others are compiled in as well.
 """
 
 import hashlib
@@ -144,8 +145,9 @@ def _first_of(baked: Load, kept: Load) -> Load:
 @cache
 def _source_digest() -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        source = path.read_bytes()
-        if b"@jit" in source:
+    sources = {path: path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))}
+    folders = {path.parent for path, source in sources.items() if b"@jit" in source}
+    for path, source in sources.items():
+        if path.parent in folders:
             digest.update(path.name.encode() + b"\0" + source)
     return digest.hexdigest()

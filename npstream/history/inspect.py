@@ -6,6 +6,7 @@ import numpy as np
 
 from npstream.codec.snapshot import Snapshot, encode_snapshot
 from npstream.model import Model
+from npstream.model.network import SHARE
 from npstream.partition.review import ReviewSample
 from npstream.records import ChallengerRates, Spans, Tier, TierRates
 from npstream.report.intervals import sampled, wilson
@@ -120,10 +121,14 @@ def _network(model: Model, names: list[str]) -> dict[str, Any]:
 
 
 def _largest_directions(model: Model, names: list[str]) -> list[dict[str, Any]]:
-    """The units with the largest output weights: which features they look along, and how finely."""
+    """The units with the largest output weights, as they score: which features they look along, and how finely."""
     arrays = {name: np.asarray(array, np.float64) for name, array in model.arrays().items()}
     alpha = arrays["alpha"]
-    weight = np.hypot(arrays["wc"], arrays["ws"])
+    wc, ws = arrays["wc"], arrays["ws"]
+    if "slow_c" in arrays:
+        share = arrays["head"][SHARE]
+        wc, ws = wc + share * (arrays["slow_c"] - wc), ws + share * (arrays["slow_s"] - ws)
+    weight = np.hypot(wc, ws)
     found = []
     for unit in np.argsort(-weight, kind="stable")[:_DIRECTIONS].tolist():
         along = alpha[:, unit]

@@ -181,9 +181,9 @@ def _observe(
             _remember(gone, first, second, y)
         _decide(batch, e, _SCORE_LEARN, y, slot, state, planned)
     elif find(buffer.entries, first, second) >= 0:
-        # A producer's retry: it gets its decision, and the label will count for the first one.
+        # A producer's retry: it gets its decision, and label and review count for the first one.
         counts[_REPEATED] += 1
-        _decide(batch, e, _SCORE, batch.y[e], -1, state, planned)
+        _decide(batch, e, _SCORE, 0, -1, state, planned)
     else:
         if buffer.entries.numbers[COUNT] >= rules.limit:
             _make_room(buffer, gone, rules, state, counts, planned)

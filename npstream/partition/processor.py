@@ -192,7 +192,7 @@ class PartitionProcessor:
         columns = self._columns(records, decoded)
         self.archive.pass_time(columns.stamp[columns.kind != Kind.BAD])
         batch, event_of = with_labels(columns, marks.labels)
-        batch = self.review.sampled(batch, self.tally.decisions)
+        batch = self.review.sampled(batch, self.tally.decisions, self.partition)
         parts, events, sampled = list[tuple[Outcome, Ints]](), list[int](), list[int]()
         for planned in self._planned(batch, self._rules):
             outcome = self._run(planned)

@@ -30,14 +30,15 @@ _SHARES_MAX = CODES - FIRST_REVIEWED - WARM
 """A code, and what is remembered of it in warm-up, fit a byte."""
 
 
-def places(first: int, count: int, share: float, seed: int) -> Flags:
-    """Which of `count` decisions, from this one on, are in the sample: each with this probability.
+def places(first: int, count: int, share: float, seed: int, partition: int = 0) -> Flags:
+    """Which of `count` decisions of a partition, from this one on, are in the sample: each with this probability.
 
     One in each block of 1/share decisions; where that is no whole number the blocks are shorter, and some have none.
     """
     size = int(min(1 / share, 2.0**62))
     block = np.arange(first // size, (first + count - 1) // size + 1, dtype=np.uint64)
-    place, luck = (keyed_draws(np.column_stack([block, np.full_like(block, draw)]), seed) for draw in range(2))
+    draws = (np.full_like(block, 2 * partition + draw) for draw in range(2))
+    place, luck = (keyed_draws(np.column_stack([block, draw]), seed) for draw in draws)
     at = (block * np.uint64(size) + place % np.uint64(size)).astype(np.int64)[luck / 2**64 < share * size] - first
     found = np.zeros(count, np.bool_)
     found[at[(at >= 0) & (at < count)]] = True
@@ -87,16 +88,16 @@ class ReviewSample:
             weight[row] = 1.0 / share
         return weight
 
-    def sampled(self, batch: EventColumns, decided: int) -> EventColumns:
+    def sampled(self, batch: EventColumns, decided: int, partition: int) -> EventColumns:
         """The batch with its code, should it not be alarmed, for each observation in the sample.
 
-        `decided` is the number of decisions before it.
+        `decided` is the number of decisions before it in this partition.
         """
         if not self.share:
             return batch
         waits = batch.kind == Kind.OBSERVATION
         decides = np.flatnonzero(waits | (batch.kind == Kind.LABELLED))
-        chosen = decides[places(decided, decides.size, self.share, self._seed)]
+        chosen = decides[places(decided, decides.size, self.share, self._seed, partition)]
         y = np.where(waits, 0, batch.y)
         y[chosen[waits[chosen]]] = self._code
         return batch._replace(y=y.astype(np.int8))

@@ -326,7 +326,7 @@ def _curve(title: str, y_label: str, layers: Sequence[Layer], low: float | None 
     if not drawn:
         return None
     asked = [layer.y for layer in layers if isinstance(layer, ReferenceLine) and layer.y is not None]
-    y_range = None if low is None else (low, 1.1 * max(*drawn, *asked) or 1.0)
+    y_range = None if low is None else (low, 1.1 * max([*drawn, *asked]) or 1.0)
     figure = Figure(title=title, x_label="records of the partition", y_label=y_label, layers=layers, y_range=y_range)
     return svg(figure)
 

@@ -67,6 +67,32 @@ def test_the_sample_follows_from_place_and_seed_alone() -> None:
     assert len(chosen[0] & chosen[2]) < 0.5 * len(chosen[0])
 
 
+def test_partitions_have_samples_of_their_own() -> None:
+    """Or all of them would ask at the same moment, and whoever sees one would know the others."""
+    using = reviewing(0.2, seed=5)
+    asked = [[each.review for each in decided(processor(using, partition), observations(500))] for partition in (0, 3)]
+
+    assert all(80 < sum(each) < 110 for each in asked)
+    assert np.mean(np.array(asked[0]) & np.array(asked[1])) < 0.1
+
+
+def test_a_retry_asks_for_no_review_and_the_label_counts_for_the_first() -> None:
+    """A label has one observation to count for; what is asked of the desk is what counts."""
+    machine = processor(reviewing(0.2))
+    twice = [each for first in observations(100) for each in (first, first)]
+    sent = [each._replace(offset=i) for i, each in enumerate(twice)]
+    found = decided(machine, sent)
+    asked = [str(each.id) for each in found if each.review]
+    machine.process(labels(asked, -1, len(sent)))
+    counts = machine.review.labels()
+
+    assert 10 < len(asked) < 40
+    assert not any(each.review for each in found[1::2])
+    assert machine.review.requested == len(asked)
+    assert counts is not None
+    assert sum(labelled for labelled, share in counts.other_non_targets if share == 0.2) == len(asked)
+
+
 def test_reviews_are_those_of_their_events_though_thousands_expire_between_them() -> None:
     """A batch of more operations than one call lays out, decided by decision: as in small batches."""
     using = replace(reviewing(0.5), labels=LabelConfig(buffer_max=2000, review=0.5, expire_seconds=1.0))

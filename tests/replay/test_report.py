@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import orjson
 import pytest
 
@@ -171,6 +172,14 @@ def test_one_run_has_a_roc_and_what_it_did_on_it() -> None:
 
     assert max(len(points) for points in drawn) > 150
     assert not [figure for figure in figures(to_html([reviewed], "data")) if "ROC" in "".join(figure.itertext())]
+
+
+def test_a_rate_that_is_known_once_is_drawn() -> None:
+    """The only labelled target comes with the last events."""
+    x, y = rows(900)
+    source = ArraySource(x, np.where(np.arange(len(y)) == len(y) - 1, 1, -1).astype(y.dtype), 2, 5)
+
+    assert "<svg" in to_html([run(source=source)], "one target")
 
 
 def test_the_rate_that_is_held_is_that_of_the_control() -> None:

@@ -468,7 +468,7 @@ def _sample_begins_with_each_batch() -> None:
     from npstream.partition.review import ReviewSample
 
     honest = ReviewSample.sampled
-    _replace(lambda self, batch, _: honest(self, batch, 0), (ReviewSample, "sampled"))
+    _replace(lambda self, batch, _, partition: honest(self, batch, 0, partition), (ReviewSample, "sampled"))
 
 
 def _sample_taught_for_those_that_expire() -> None:
