@@ -177,7 +177,7 @@ def test_one_run_has_a_roc_and_what_it_did_on_it() -> None:
 def test_a_rate_that_is_known_once_is_drawn() -> None:
     """The only labelled target comes with the last events."""
     x, y = rows(900)
-    source = ArraySource(x, np.where(np.arange(len(y)) == len(y) - 1, 1, -1).astype(y.dtype), 2, 5)
+    source = ArraySource(x, np.where(np.arange(len(y)) == len(y) - 1, 1, -1).astype(y.dtype), 1, 0)
 
     assert "<svg" in to_html([run(source=source)], "one target")
 
