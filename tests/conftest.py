@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # No test asserts a time, and a loaded machine draws slowly.
     untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("full", untimed)
-    settings.register_profile("quick", untimed, max_examples=20)
+    settings.register_profile("quick", untimed, max_examples=selection.QUICK_EXAMPLES)
     settings.load_profile("quick" if config.getoption("--quick") else "full")
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -56,6 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=gone)
         kept = dict.fromkeys(items).keys() - set(gone)
         items[:] = [item for item in items if item in kept]
+        selection.draw_few_examples(items)
     selection.sort_by_cost(items)
 
 

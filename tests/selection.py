@@ -5,6 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+QUICK_EXAMPLES = 20
+"""Of a property, in a quick run."""
 
 BROKER_FIXTURES = {"kafka", "private_kafka", "three_brokers", "start_kafka", "kafka_jars"}
 REGISTRY_FIXTURES = {"registry", "start_registry"}
@@ -41,6 +45,15 @@ def left_out(items: list[pytest.Item]) -> tuple[list[pytest.Item], str]:
     counted = Counter(reasons[item] for item in gone)
     reported = ", ".join(f"{counted[name]} {name}" for name in _LEFT_OUT_BY_QUICK)
     return gone, f"quick: {len(items) - len(gone)} tests; left out {len(gone)} ({reported}): make test runs them"
+
+
+def draw_few_examples(items: Iterable[pytest.Item]) -> None:
+    """Of properties that ask for many examples themselves too."""
+    for item in items:
+        test = getattr(item, "obj", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if test is not None and own is not None and own.max_examples > QUICK_EXAMPLES:
+            test._hypothesis_internal_use_settings = settings(own, max_examples=QUICK_EXAMPLES)
 
 
 def sort_by_cost(items: list[pytest.Item]) -> None:

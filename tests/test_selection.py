@@ -63,3 +63,24 @@ def test_dear_files_come_first(folder: Path) -> None:
 
     names = ["test_plain", "test_of_a_broker", "test_that_takes_long", "test_that_says_so", "test_that_asks_late"]
     assert found == [*(f"tests/test_b.py::{name}" for name in names), "tests/test_a.py::test_cheap"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("arguments", "outcome"), [(("--quick",), "2 passed"), ((), "1 failed, 1 passed")])
+def test_a_quick_run_draws_few_examples_whatever_a_property_asks_for(
+    tmp_path: Path, arguments: tuple[str, ...], outcome: str
+) -> None:
+    """The property asks for 300, and the test behind it for less than 30."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "conftest.py").write_text("from tests.conftest import *\n")
+    (tests / "test_a.py").write_text(
+        "from hypothesis import given, settings, strategies\n"
+        "drawn = []\n"
+        "@settings(max_examples=300, database=None)\n"
+        "@given(strategies.integers())\n"
+        "def test_property(n): drawn.append(n)\n"
+        "def test_drawn(): assert len(drawn) < 30\n"
+    )
+
+    assert lines_of(tmp_path, *arguments, "-q")[-1].startswith(outcome)

@@ -29,8 +29,8 @@ def close(name: str) -> float:
 
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_kernel_follows_the_oracle(name: str, pytestconfig: pytest.Config) -> None:
-    """Over 10,000 events (1,500 in a quick run) no decision, reason or counter differs; numbers are close."""
-    gap = compare(CASES[name], 1_500 if pytestconfig.getoption("--quick") else 10_000)
+    """Over 10,000 events (500 in a quick run) no decision, reason or counter differs; numbers are close."""
+    gap = compare(CASES[name], 500 if pytestconfig.getoption("--quick") else 10_000)
 
     assert gap.differing == 0
     assert gap.largest < close(name)
