@@ -2,7 +2,7 @@
 #
 #   make demo     a worker on the embedded log, learning in front of you: half a minute; the first time two to five
 #                 minutes, because it installs what is needed and compiles the kernel
-#   make quick    while you work: lint without types, and the tests that need no broker and no time: under a minute,
+#   make quick    while you work: lint without types, and the tests that need no broker and no time: about a minute,
 #                 two the first time, when the kernel is compiled
 #   make test     every check: lint, format, types, import contracts, tests on a real Kafka broker
 #   make lint     the same without the tests
