@@ -221,11 +221,11 @@ def history_text(history: History) -> str:
 
 def _in_words(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """What changed; of a challenger what it has that is other than in the champion."""
-    found = _changed({**old, "challenger": _rival(old)}, {**new, "challenger": _rival(new)})
+    found = _changed({**old, "challenger": _challenger_settings(old)}, {**new, "challenger": _challenger_settings(new)})
     return ", ".join(f"{name} {_short(before)} -> {_short(after)}" for name, (before, after) in found.items())
 
 
-def _rival(config: Mapping[str, Any]) -> str:
+def _challenger_settings(config: Mapping[str, Any]) -> str:
     if config.get("challenger") is None:
         return "none"
     own = _changed({name: config[name] for name in config["challenger"]}, config["challenger"])

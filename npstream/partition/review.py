@@ -30,7 +30,7 @@ _SHARES_MAX = CODES - FIRST_REVIEWED - WARM
 """A code, and what is remembered of it in warm-up, fit a byte."""
 
 
-def places(first: int, count: int, share: float, seed: int, partition: int = 0) -> Flags:
+def places(first: int, count: int, share: float, seed: int, partition: int) -> Flags:
     """Which of `count` decisions of a partition, from this one on, are in the sample: each with this probability.
 
     One in each block of 1/share decisions; where that is no whole number the blocks are shorter, and some have none.

@@ -51,7 +51,7 @@ def stream(share: float, seed: int, events: int = EVENTS) -> tuple[Truth, Truth]
     even, odd = x[:, 0::2].copy(), x[:, 1::2].copy()
     x[:, 0::2], x[:, 1::2] = np.cos(angle) * even - np.sin(angle) * odd, np.sin(angle) * even + np.cos(angle) * odd
     verdict = np.where(rng.random(n) < RIGHT, y, -y).astype(np.int8)
-    whole = Truth(x.astype(np.float32), y, verdict, rng.random(n) < RETURNED, places(0, n, REVIEW, seed))
+    whole = Truth(x.astype(np.float32), y, verdict, rng.random(n) < RETURNED, places(0, n, REVIEW, seed, 0))
     return _part(whole, slice(events // 10, None)), _part(whole, slice(0, events // 10))
 
 

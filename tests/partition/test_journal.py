@@ -56,8 +56,8 @@ def test_a_journal_is_the_digest_of_plain_rows() -> None:
 
     packed = b""
     for at in (0, 2, 3, 4):
-        told = 16 * (code[at] == Op.CORRECT) + 4 * (int(y[at]) + 1) + int(outcome.decision[at]) + 1
-        packed += struct.pack("<3f4xdQ", *x[at].tolist(), outcome.score[at], told)
+        number = 16 * (code[at] == Op.CORRECT) + 4 * (int(y[at]) + 1) + int(outcome.decision[at]) + 1
+        packed += struct.pack("<3f4xdQ", *x[at].tolist(), outcome.score[at], number)
     assert journal.hexdigest() == hashlib.blake2b(packed, digest_size=16).hexdigest()
     assert Journal.load(journal.dump()).hexdigest() == journal.hexdigest()
 

@@ -57,7 +57,7 @@ def test_the_sample_follows_from_place_and_seed_alone() -> None:
     chosen = []
     for seed, size, first in ((0, 10_000, 0), (0, 7, 5000), (1, 10_000, 0)):
         found = decided(processor(reviewing(0.2, seed=seed)), observations(1000, first=first), size)
-        places_of = places(0, 1000, 0.2, seed)
+        places_of = places(0, 1000, 0.2, seed, 0)
         assert [each.review for each in found] == [
             bool(place) and each.decision < 0 for place, each in zip(places_of, found, strict=True)
         ]
@@ -113,7 +113,7 @@ def test_decisions_on_labelled_events_take_a_place_but_are_not_reviewed() -> Non
     kinds: list[dict[str, Any]] = [{"y": -1}, {}, {"kind": "label", "y": 1}]
     events = [record(i, {"id": f"e{i}", "x": point(rng, -1)} | kinds[i % 3]) for i in range(900)]
     found = decided(processor(reviewing(0.25)), events)
-    expected = places(0, 600, 0.25, 0) & (np.arange(600) % 2 == 1) & np.array([each.decision < 0 for each in found])
+    expected = places(0, 600, 0.25, 0, 0) & (np.arange(600) % 2 == 1) & np.array([each.decision < 0 for each in found])
 
     assert expected.sum() > 50
     assert [each.review for each in found] == expected.tolist()
@@ -131,8 +131,8 @@ def test_the_sample_is_spread_evenly_however_it_is_asked_for(
 ) -> None:
     """A stretch has at most one in each block that it meets; where the stretch is cut plays no part."""
     cut = data.draw(st.integers(0, count))
-    whole = places(first, count, share, seed)
-    parts = [places(first, cut, share, seed), places(first + cut, count - cut, share, seed)]
+    whole = places(first, count, share, seed, 0)
+    parts = [places(first, cut, share, seed, 0), places(first + cut, count - cut, share, seed, 0)]
 
     assert whole.tolist() == np.concatenate(parts).tolist()
     assert whole.sum() <= count // int(min(1 / share, 2001)) + 2
@@ -141,7 +141,7 @@ def test_the_sample_is_spread_evenly_however_it_is_asked_for(
 @pytest.mark.parametrize("size", [2, 50, 500])
 def test_a_whole_number_of_decisions_has_one_in_each(size: int) -> None:
     """So that chance neither doubles the sample for a while nor leaves it out."""
-    found = places(7 * size, 40 * size, 1 / size, 3).reshape(40, size)
+    found = places(7 * size, 40 * size, 1 / size, 3, 0).reshape(40, size)
 
     assert found.sum(axis=1).tolist() == [1] * 40
     assert len({*found.argmax(axis=1).tolist()}) > min(size, 20) / 2
@@ -150,7 +150,7 @@ def test_a_whole_number_of_decisions_has_one_in_each(size: int) -> None:
 def test_every_place_is_as_likely_as_the_share_says() -> None:
     """Over many seeds; so that 1/share is the right weight wherever in its stretch a decision is."""
     for share in (0.08, 0.4):  # 12 and 2 in a block, so that one in 25 and one in 5 of them has none
-        often = np.mean([places(0, 40, share, seed) for seed in range(4000)], axis=0)
+        often = np.mean([places(0, 40, share, seed, 0) for seed in range(4000)], axis=0)
 
         assert np.abs(often - share).max() < 4.5 * (share * (1 - share) / 4000) ** 0.5
 
